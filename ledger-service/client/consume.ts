@@ -1,0 +1,94 @@
+// `consume`: a queue handler in one call. It runs each message through `runOnce` and settles the message by what came of it.
+
+import { errorName, log } from "../src/log.ts";
+import type { Identity } from "../src/contract.ts";
+import type { Work } from "./job.ts";
+import { LeaseKeeper } from "./lease-keeper.ts";
+import { identify, type LedgerBinding } from "./ledger-binding.ts";
+import { DEFAULT_CLIENT_LEASE_MS, retryDelayMs, runKept, type RunOptions, type RunOutcome } from "./run-once.ts";
+
+/** What a receiver puts on a consumer's queue; the event itself comes with the claim. */
+export type JobMessage = { jobId: string };
+
+export type ConsumeOptions = Pick<RunOptions, "leaseMs" | "maxAttempts" | "retryAfterMs">;
+
+/** Seconds; the longest delay that a queue takes. */
+const LONGEST_DELAY_S = 12 * 60 * 60;
+
+/**
+ * Does `work` once for every job in the batch, all of them at the same time, and acknowledges or retries each message by
+ * itself: a message that fails never holds back the others. Set the queue's `max_batch_size` to at most 10 and
+ * `max_retries` to 100, without a dead-letter queue: the ledger decides when a job has failed.
+ */
+export async function consume(
+  batch: MessageBatch<JobMessage>,
+  ledger: LedgerBinding,
+  work: Work,
+  options: ConsumeOptions = {},
+): Promise<void> {
+  const leaseMs = options.leaseMs ?? DEFAULT_CLIENT_LEASE_MS;
+  const keeper = new LeaseKeeper(ledger, leaseMs);
+  const caller = identify(ledger);
+  await Promise.all(
+    batch.messages.map(async (message) => {
+      let ran: RunOutcome | { outcome: "error"; error: unknown };
+      try {
+        ran = await runKept(ledger, keeper, { ...options, leaseMs, jobId: message.body.jobId }, work);
+      } catch (error) {
+        ran = { outcome: "error", error };
+      }
+      const delaySeconds = retryInSeconds(ran, message.attempts);
+      if (delaySeconds === null) message.ack();
+      else message.retry({ delaySeconds });
+      logRun(await caller, message, ran);
+    }),
+  );
+}
+
+/** Seconds until the message should come again, or `null` if it need not. */
+function retryInSeconds(ran: RunOutcome | { outcome: "error" }, messageAttempts: number): number | null {
+  switch (ran.outcome) {
+    case "done":
+    case "completed":
+    case "failed":
+    case "gave_up":
+    case "unknown":
+      return null;
+    case "in_progress":
+    case "deferred":
+    case "released":
+    case "unsettled":
+      return clampDelay(ran.retryAt - Date.now());
+    case "lost":
+    case "error":
+      return clampDelay(retryDelayMs(messageAttempts));
+    default:
+      return ran satisfies never;
+  }
+}
+
+function clampDelay(ms: number): number {
+  return Math.min(Math.max(Math.ceil(ms / 1_000), 1), LONGEST_DELAY_S);
+}
+
+function logRun(
+  { namespace, consumer }: Identity,
+  message: Message<JobMessage>,
+  ran: RunOutcome | { outcome: "error"; error: unknown },
+): void {
+  const jobId: unknown = message.body?.jobId;
+  log(
+    {
+      worker: consumer,
+      event: "consume",
+      outcome: ran.outcome,
+      namespace,
+      jobId: typeof jobId === "string" ? jobId : undefined,
+      consumer,
+      attempt: "attempt" in ran ? ran.attempt : undefined,
+      messageId: message.id,
+      error: ran.outcome === "error" ? errorName(ran.error) : undefined,
+    },
+    ran.outcome === "error" || ran.outcome === "unknown" || ran.outcome === "gave_up" ? "error" : "info",
+  );
+}

@@ -1,0 +1,26 @@
+// The errors that a consumer's work throws or is handed, and how the client tells kinds of failure apart.
+
+/** Thrown by work that will fail again however often it is tried: the job is released as permanently failed. */
+export class NonRetryableError extends Error {
+  override name = "NonRetryableError";
+}
+
+/** The reason of an aborted `job.signal`: the claim is no longer this holder's, what it still does another does too. */
+export class ClaimLostError extends Error {
+  override name = "ClaimLostError";
+}
+
+/** By name, so that a class of the same name from another copy of this package, or from Workflows, counts as well. */
+export function isNonRetryable(error: unknown): boolean {
+  return error instanceof Error && error.name === "NonRetryableError";
+}
+
+/** The ledger refused the call itself (its errors carry a `code`): the same call would be refused again. */
+export function isRefusal(error: unknown): boolean {
+  return error instanceof Error && "code" in error && typeof error.code === "string";
+}
+
+/** The text kept in the ledger for a failure. */
+export function errorText(error: unknown): string {
+  return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+}

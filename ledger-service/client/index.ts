@@ -1,0 +1,29 @@
+// The consumers' side of the ledger: what a Worker imports as `job-ledger/client`. `consume` for a queue handler, `runOnce`
+// for anything else, and the contract's types. It depends on the ledger's contract and on nothing of any consumer.
+
+export type {
+  Attempt,
+  ClaimArgs,
+  ClaimOutcome,
+  ClaimView,
+  CompleteArgs,
+  CompleteOutcome,
+  Identity,
+  JobView,
+  Json,
+  LedgerEvent,
+  ReleaseArgs,
+  ReleaseOutcome,
+  RenewAnswer,
+  RenewArgs,
+  ReopenOutcome,
+} from "../src/contract.ts";
+// What a receiver checks deliveries with, so that it refuses at the door just what the ledger would refuse.
+export { describeIssue, EventType, JobId } from "../src/contract.ts";
+export { MAX_EVENT_BODY_BYTES } from "../src/limits.ts";
+export { errorName, log } from "../src/log.ts";
+export { type ConsumeOptions, consume, type JobMessage } from "./consume.ts";
+export { type Job, parseBody, type Work } from "./job.ts";
+export { identify, type LedgerBinding } from "./ledger-binding.ts";
+export { ClaimLostError, NonRetryableError } from "./errors.ts";
+export { type RunOptions, type RunOutcome, runOnce } from "./run-once.ts";

@@ -1,0 +1,25 @@
+// What work is given, and what it may return.
+
+import type { Json, LedgerEvent } from "../src/contract.ts";
+
+export type Job = {
+  jobId: string;
+  /** The event as the ledger holds it; `body` is the text exactly as it was received. */
+  event: LedgerEvent;
+  /** The event's body as a value. Numbers beyond 2^53 lose digits here: take them from `event.body`. */
+  payload(): unknown;
+  /** Counts from 1. */
+  attempt: number;
+  /** Higher than that of every earlier attempt: make writes conditional on it where a late one could do harm. */
+  fence: number;
+  /** Aborted (reason: a `ClaimLostError`) when the claim is lost. Pass it to `fetch` and the like. */
+  signal: AbortSignal;
+};
+
+/** The work of one job. What it returns is kept as the claim's result (at most 16 KiB of JSON). */
+export type Work = (job: Job) => Promise<Json | void>;
+
+/** Some senders begin their JSON with a byte order mark; JSON.parse refuses it. */
+export function parseBody(body: string): unknown {
+  return JSON.parse(body.startsWith("\uFEFF") ? body.slice(1) : body);
+}

@@ -1,0 +1,127 @@
+// `runOnce`: claim, work while the lease is kept alive, settle. Used by `consume` for each message, and directly by Workers
+// that are not queue consumers.
+
+import type { Attempt, ClaimOutcome, Json, LedgerEvent } from "../src/contract.ts";
+import { errorText, isNonRetryable, isRefusal } from "./errors.ts";
+import { parseBody, type Work } from "./job.ts";
+import { LeaseKeeper } from "./lease-keeper.ts";
+import type { LedgerBinding } from "./ledger-binding.ts";
+
+export type RunOptions = {
+  jobId: string;
+  /** Brings the event to the ledger; left out where the ledger holds it already. */
+  event?: LedgerEvent;
+  /** Milliseconds, 1 s to 15 min; 4 minutes by default. Renewed at half its time while the work runs. */
+  leaseMs?: number;
+  /** Milliseconds, at most 8 s; 0 by default. */
+  waitMs?: number;
+  /** Attempts before the job is `failed`; the ledger's default is 10. `null`: no limit. */
+  maxAttempts?: number | null;
+  /** Milliseconds before the next attempt, after attempt n threw. Default: 30 s, doubled each time, at most an hour. */
+  retryAfterMs?: (attempt: number) => number;
+};
+
+export type RunOutcome =
+  /** This call did the work and the ledger knows it. */
+  | ({ outcome: "done"; result: Json } & Attempt)
+  /** The work threw; the claim is free again at `retryAt`. */
+  | ({ outcome: "released"; retryAt: number; error: string } & Attempt)
+  /** The work threw for good: a `NonRetryableError`, or the last attempt. */
+  | ({ outcome: "gave_up"; error: string } & Attempt)
+  /** Another attempt took the claim while the work ran; the other's outcome counts. */
+  | ({ outcome: "lost" } & Attempt)
+  /** The work ended but the ledger could not be told; the next claim finds out, at the latest when the lease ends. */
+  | ({ outcome: "unsettled"; retryAt: number } & Attempt)
+  /** There was no claim to be had, and the work was not run. */
+  | Exclude<ClaimOutcome, { outcome: "claimed" }>;
+
+export const DEFAULT_CLIENT_LEASE_MS = 4 * 60_000;
+const FIRST_RETRY_MS = 30_000;
+const LONGEST_RETRY_MS = 60 * 60_000;
+/** Calls to the ledger before an uncertain one is given up, and the milliseconds before the second; then four times as long. */
+const CALL_TRIES = 4;
+const CALL_PAUSE_MS = 100;
+
+/**
+ * Does `work` for the job if this consumer has not finished it, and nobody else is at it.
+ * @throws what the ledger throws when no claim could be made; the work was not run then.
+ * @example
+ * const ran = await runOnce(env.LEDGER, { jobId }, async (job) => ({ rows: await index(job.payload()) }));
+ */
+export function runOnce(ledger: LedgerBinding, options: RunOptions, work: Work): Promise<RunOutcome> {
+  const leaseMs = options.leaseMs ?? DEFAULT_CLIENT_LEASE_MS;
+  return runKept(ledger, new LeaseKeeper(ledger, leaseMs), { ...options, leaseMs }, work);
+}
+
+/** `runOnce` with a keeper that others share. */
+export async function runKept(
+  ledger: LedgerBinding,
+  keeper: LeaseKeeper,
+  { retryAfterMs = retryDelayMs, ...claim }: RunOptions & { leaseMs: number },
+  work: Work,
+): Promise<RunOutcome> {
+  const { jobId } = claim;
+  const token = crypto.randomUUID();
+  const claimed = await repeated(() => ledger.claim({ ...claim, token }));
+  if (claimed.outcome !== "claimed") return claimed;
+
+  const { attempt, fence, event, leaseExpiresAt } = claimed;
+  const lease = keeper.keep({ jobId, token, leaseExpiresAt });
+  const unsettled = { outcome: "unsettled", attempt, fence, retryAt: leaseExpiresAt } as const;
+  const release = async (error: unknown): Promise<RunOutcome> => {
+    const text = errorText(error);
+    const permanent = isNonRetryable(error);
+    const args = { jobId, token, error: text, permanent, retryAfterMs: retryAfterMs(attempt) };
+    try {
+      const released = await repeated(() => ledger.release(args));
+      if (released.outcome === "stale") return { outcome: "lost", attempt, fence };
+      return released.status === "failed"
+        ? { outcome: "gave_up", attempt, fence, error: text }
+        : { outcome: "released", attempt, fence, error: text, retryAt: released.retryAt };
+    } catch {
+      return unsettled;
+    }
+  };
+
+  let result: Json;
+  try {
+    const payload = () => parseBody(event.body);
+    result = (await work({ jobId, event, payload, attempt, fence, signal: lease.signal })) ?? null;
+  } catch (error) {
+    lease.stop();
+    return await release(error);
+  }
+  try {
+    const completed = await repeated(() => ledger.complete({ jobId, token, result }));
+    return completed.outcome === "stale"
+      ? { outcome: "lost", attempt, fence }
+      : { outcome: "done", attempt, fence, result };
+  } catch (error) {
+    // What the ledger refuses (a result over its limit) it refuses every time. Anything else may have been carried out:
+    // a release would then say of finished work that it failed.
+    return isRefusal(error) ? await release(asNonRetryable(error)) : unsettled;
+  } finally {
+    lease.stop();
+  }
+}
+
+/** Milliseconds to wait after failed attempt n, from 1: 30 s, doubled each time, at most an hour. */
+export function retryDelayMs(attempt: number): number {
+  return Math.min(FIRST_RETRY_MS * 2 ** (attempt - 1), LONGEST_RETRY_MS);
+}
+
+/** Repeats a call whose outcome is unknown; its token makes the repetition harmless. */
+async function repeated<T>(call: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await call();
+    } catch (error) {
+      if (tries === CALL_TRIES || isRefusal(error)) throw error;
+      await new Promise((resume) => setTimeout(resume, CALL_PAUSE_MS * 4 ** (tries - 1)));
+    }
+  }
+}
+
+function asNonRetryable(error: unknown): Error {
+  return Object.assign(new Error(errorText(error)), { name: "NonRetryableError" });
+}

@@ -1,0 +1,9 @@
+// The ledger service's entry module: what wrangler deploys. It has no route; everything goes through the entrypoints.
+
+export { JobLedger } from "./job-ledger.ts";
+export { LedgerAdmin } from "./ledger-admin.ts";
+export { Ledger } from "./ledger.ts";
+
+export default {
+  fetch: () => new Response("Not found\n", { status: 404 }),
+} satisfies ExportedHandler;

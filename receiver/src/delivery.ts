@@ -1,0 +1,109 @@
+// The one path of an event through the receiver, whether it came by HTTP, by `Intake.ingest` or again by
+// `Intake.redispatch`: claim, one message to every consumer's queue, complete. Outcomes are values; the callers turn them
+// into answers.
+
+import { type ClaimOutcome, errorName, type LedgerBinding, type LedgerEvent } from "job-ledger/client";
+import type { Deadline } from "./deadline.ts";
+import type { DispatchQueues } from "./settings.ts";
+
+/** Milliseconds. Longer than Sume's 10 s timeout, shorter than its 30 s delay: its next retry can take over from a dead one. */
+const LEASE_MS = 15_000;
+/** Milliseconds to wait for another delivery of the same event that is being worked on. */
+const WAIT_MS = 5_000;
+
+export type DeliveryOutcome =
+  /** Every queue took its message, and the ledger knows it. */
+  | { outcome: "accepted"; dispatchedTo: string[]; attempt: number }
+  /** An earlier delivery was accepted, or failed for good. */
+  | {
+      outcome: "duplicate";
+      settled: Exclude<ClaimOutcome, { outcome: "claimed" }> & { outcome: "completed" | "failed" };
+    }
+  /** Another delivery of the event holds the claim. */
+  | { outcome: "in_progress"; retryAt: number; attempt: number }
+  /** These consumers' queues refused their message, or did not answer; the claim was released. */
+  | { outcome: "queue_refused"; consumers: string[]; attempt: number }
+  /** The ledger did not answer, or not in time, or no longer knew our claim when all was sent. */
+  | { outcome: "ledger_unavailable"; during: "claim" | "complete"; error: string; attempt?: number }
+  /** There is no event: none was brought and the ledger holds none. */
+  | { outcome: "unknown" };
+
+export type Conflict = { recorded: string; received: string };
+
+export async function deliver(
+  ledger: LedgerBinding,
+  queues: DispatchQueues,
+  { jobId, event }: { jobId: string; event?: LedgerEvent },
+  deadline: Deadline,
+): Promise<DeliveryOutcome & { conflict?: Conflict }> {
+  const token = crypto.randomUUID();
+  let claimed: ClaimOutcome;
+  try {
+    // No limit of attempts: the receiver never gives a job up by itself.
+    const args = { jobId, ...(event && { event }), token, leaseMs: LEASE_MS, waitMs: WAIT_MS, maxAttempts: null };
+    claimed = await deadline.within(ledger.claim(args));
+  } catch (error) {
+    return { outcome: "ledger_unavailable", during: "claim", error: errorName(error) };
+  }
+  const conflict = claimed.conflict === undefined ? {} : { conflict: claimed.conflict };
+  switch (claimed.outcome) {
+    case "completed":
+    case "failed":
+      return { outcome: "duplicate", settled: claimed, ...conflict };
+    case "in_progress":
+    case "deferred":
+      return { outcome: "in_progress", retryAt: claimed.retryAt, attempt: claimed.attempt, ...conflict };
+    case "unknown":
+      return { outcome: "unknown" };
+    case "claimed":
+      return {
+        ...(await dispatchClaimed(ledger, queues, { jobId, token, attempt: claimed.attempt }, deadline)),
+        ...conflict,
+      };
+    default:
+      return claimed satisfies never;
+  }
+}
+
+/** One message to each named consumer's queue. Answers the names of those that did not take it. */
+export async function dispatch(
+  queues: DispatchQueues,
+  jobId: string,
+  consumers: readonly string[],
+  deadline: Deadline,
+): Promise<string[]> {
+  const sent = await Promise.all(
+    consumers.map(async (consumer) => {
+      try {
+        await deadline.within(Promise.resolve(queues.get(consumer)?.send({ jobId })));
+        return [];
+      } catch {
+        return [consumer];
+      }
+    }),
+  );
+  return sent.flat();
+}
+
+async function dispatchClaimed(
+  ledger: LedgerBinding,
+  queues: DispatchQueues,
+  { jobId, token, attempt }: { jobId: string; token: string; attempt: number },
+  deadline: Deadline,
+): Promise<DeliveryOutcome> {
+  const consumers = [...queues.keys()];
+  const refused = await dispatch(queues, jobId, consumers, deadline);
+  if (refused.length > 0) {
+    const error = `these consumers' queues did not take their message: ${refused.join(", ")}`;
+    // Free at once: a copy that waits in the ledger takes over. If this call fails, the end of the lease does the same.
+    await deadline.within(ledger.release({ jobId, token, error })).catch(() => undefined);
+    return { outcome: "queue_refused", consumers: refused, attempt };
+  }
+  try {
+    const completed = await deadline.within(ledger.complete({ jobId, token, dispatchedTo: consumers }));
+    if (completed.outcome === "ok") return { outcome: "accepted", dispatchedTo: consumers, attempt };
+    return { outcome: "ledger_unavailable", during: "complete", error: `stale ${completed.reason}`, attempt };
+  } catch (error) {
+    return { outcome: "ledger_unavailable", during: "complete", error: errorName(error), attempt };
+  }
+}

@@ -1,0 +1,89 @@
+// The receiver's RPC side, for trusted Workers such as the reconciler: an event learned by other means, and a job whose
+// messages should go out again. Holding a binding to it is the permission.
+
+import { WorkerEntrypoint } from "cloudflare:workers";
+import { errorName, type Identity, type LedgerEvent, log } from "job-ledger/client";
+import { ANSWER_WITHIN_MS, Deadline } from "./deadline.ts";
+import { deliver, type DeliveryOutcome, dispatch } from "./delivery.ts";
+import { logDelivery, WORKER } from "./log.ts";
+import { type DispatchQueues, readDispatchQueues } from "./settings.ts";
+
+export type IngestArgs = { namespace: string; jobId: string; event: LedgerEvent };
+export type RedispatchArgs = { namespace: string; jobId: string; pending: string[] };
+export type RedispatchOutcome =
+  | DeliveryOutcome
+  /** The receiver's own part was done; messages went to those of `pending` that have a queue here. */
+  | { outcome: "redispatched"; dispatchedTo: string[] };
+
+/** A call for a namespace that is not this receiver's; it arrives over RPC with this `code`. */
+class WrongNamespaceError extends Error {
+  override name = "WrongNamespaceError";
+  readonly code = "invalid_argument";
+}
+
+export class Intake extends WorkerEntrypoint<ReceiverEnv> {
+  /**
+   * Takes an event that did not come by webhook, as if it had: recorded, dispatched to every consumer, completed.
+   * @throws with code `invalid_argument` for another namespace than this receiver's, and what the ledger refuses.
+   */
+  async ingest({ namespace, jobId, event }: IngestArgs): Promise<DeliveryOutcome> {
+    const { queues, deadline, own } = await this.#begin(namespace);
+    const delivery = await deliver(this.env.LEDGER, queues, { jobId, event }, deadline);
+    logDelivery("ingest", { jobId, type: event.type }, own, delivery);
+    return delivery;
+  }
+
+  /**
+   * Sends a job's messages again from the event that the ledger holds: to every consumer where the receiver's own claim is
+   * not completed, else to `pending` only.
+   * @throws with code `invalid_argument` for another namespace than this receiver's.
+   */
+  async redispatch({ namespace, jobId, pending }: RedispatchArgs): Promise<RedispatchOutcome> {
+    const { queues, deadline, own } = await this.#begin(namespace);
+    const delivery = await deliver(this.env.LEDGER, queues, { jobId }, deadline);
+    if (delivery.outcome !== "duplicate" || delivery.settled.outcome !== "completed") {
+      logDelivery("redispatch", { jobId }, own, delivery);
+      return delivery;
+    }
+    const { bound, unbound } = split(
+      queues,
+      pending.filter((name) => name !== own.consumer),
+    );
+    for (const name of unbound) {
+      const detail = `bind its queue as DISPATCH_${name.toUpperCase().replaceAll("-", "_")}`;
+      log(
+        { worker: WORKER, event: "redispatch", outcome: "no_queue", namespace, jobId, consumer: name, detail },
+        "error",
+      );
+    }
+    const refused = await dispatch(queues, jobId, bound, deadline);
+    const outcome: RedispatchOutcome =
+      refused.length > 0
+        ? { outcome: "queue_refused", consumers: refused, attempt: delivery.settled.attempt }
+        : { outcome: "redispatched", dispatchedTo: bound };
+    log({ worker: WORKER, event: "redispatch", outcome: outcome.outcome, namespace, jobId, dispatchedTo: bound });
+    return outcome;
+  }
+
+  async #begin(namespace: string): Promise<{ queues: DispatchQueues; deadline: Deadline; own: Identity }> {
+    const deadline = new Deadline(ANSWER_WITHIN_MS);
+    const own = await deadline.within(this.env.LEDGER.whoami());
+    if (namespace !== own.namespace) {
+      throw new WrongNamespaceError(`this receiver serves the namespace ${own.namespace}, not the one asked for`);
+    }
+    try {
+      return { queues: readDispatchQueues({ ...this.env }), deadline, own };
+    } catch (error) {
+      const detail = error instanceof Error ? error.message : "";
+      log({ worker: WORKER, event: "configuration", outcome: errorName(error), detail }, "error");
+      throw error;
+    }
+  }
+}
+
+function split(queues: DispatchQueues, names: string[]): { bound: string[]; unbound: string[] } {
+  return {
+    bound: names.filter((name) => queues.has(name)),
+    unbound: names.filter((name) => !queues.has(name)),
+  };
+}

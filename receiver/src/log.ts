@@ -1,0 +1,40 @@
+// The receiver's log line for a delivery, by whichever way it came.
+
+import { identify, type Identity, type LedgerBinding, log } from "job-ledger/client";
+import type { Deadline } from "./deadline.ts";
+import type { Conflict, DeliveryOutcome } from "./delivery.ts";
+
+export const WORKER = "receiver";
+
+/** An error line where somebody may have to act: what is `ledger_unavailable` or `queue_refused` comes again by itself. */
+export function logDelivery(
+  event: string,
+  { jobId, type }: { jobId: string; type?: string },
+  { namespace, consumer }: Identity,
+  delivery: DeliveryOutcome & { conflict?: Conflict },
+): void {
+  const troubled = delivery.outcome === "ledger_unavailable" || delivery.outcome === "queue_refused";
+  log(
+    {
+      worker: WORKER,
+      event,
+      outcome: delivery.outcome,
+      namespace,
+      jobId,
+      consumer,
+      type,
+      attempt: "attempt" in delivery ? delivery.attempt : undefined,
+      dispatchedTo: delivery.outcome === "accepted" ? delivery.dispatchedTo : undefined,
+      refusedBy: delivery.outcome === "queue_refused" ? delivery.consumers : undefined,
+      during: delivery.outcome === "ledger_unavailable" ? delivery.during : undefined,
+      error: delivery.outcome === "ledger_unavailable" ? delivery.error : undefined,
+      conflictWith: delivery.conflict?.recorded,
+    },
+    troubled || delivery.conflict !== undefined ? "error" : "info",
+  );
+}
+
+/** Who this receiver is to the ledger; «unknown» where the ledger does not say so in time. */
+export function identifyWithin(deadline: Deadline, ledger: LedgerBinding): Promise<Identity> {
+  return deadline.within(identify(ledger)).catch(() => ({ namespace: "unknown", consumer: "unknown" }));
+}

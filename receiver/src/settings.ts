@@ -1,0 +1,68 @@
+// The receiver's configuration, read from its environment: secrets, tolerance, and the queues to dispatch to.
+
+import type { JobMessage } from "job-ledger/client";
+
+const DEFAULT_TOLERANCE_SECONDS = 300;
+const DISPATCH_PREFIX = "DISPATCH_";
+
+export type SignatureSettings = {
+  /** Live secrets, newest first; at least one. */
+  secrets: readonly string[];
+  toleranceSeconds: number;
+};
+
+export type JobQueue = Pick<Queue<JobMessage>, "send">;
+/** By consumer name. */
+export type DispatchQueues = ReadonlyMap<string, JobQueue>;
+
+/** A mistake in the receiver's own configuration; the message names what to set. */
+export class SettingsError extends Error {
+  override name = "SettingsError";
+}
+
+/** @throws {SettingsError} without a usable secret, or with a malformed tolerance. */
+export function readSignatureSettings(env: Record<string, unknown>): SignatureSettings {
+  const secrets = [env.SUME_WEBHOOK_SECRET, env.SUME_WEBHOOK_SECRET_PREVIOUS].filter(isUsableSecret);
+  if (secrets.length === 0) {
+    throw new SettingsError(
+      "set the secret SUME_WEBHOOK_SECRET (wrangler secret put) to Sume's webhook signing secret",
+    );
+  }
+  const tolerance = env.TIMESTAMP_TOLERANCE_SECONDS ?? "";
+  const toleranceSeconds = tolerance === "" ? DEFAULT_TOLERANCE_SECONDS : Number(tolerance);
+  if (!Number.isFinite(toleranceSeconds) || toleranceSeconds < 0) {
+    throw new SettingsError("TIMESTAMP_TOLERANCE_SECONDS must be a number of seconds, such as 300");
+  }
+  return { secrets, toleranceSeconds };
+}
+
+/**
+ * Every queue producer bound as `DISPATCH_<CONSUMER>`, under the consumer's name: DISPATCH_ARTIFACT_ARCHIVE is
+ * `artifact-archive`. The name decides; what a binding is cannot be seen from its properties.
+ * @throws {SettingsError} when there is none.
+ */
+export function readDispatchQueues(env: Record<string, unknown>): DispatchQueues {
+  const queues = new Map<string, JobQueue>();
+  for (const [name, binding] of Object.entries(env)) {
+    if (!name.startsWith(DISPATCH_PREFIX)) continue;
+    if (!isQueue(binding)) {
+      throw new SettingsError(
+        `${name} must be a queue producer: list it under "queues.producers" in the wrangler config`,
+      );
+    }
+    queues.set(name.slice(DISPATCH_PREFIX.length).toLowerCase().replaceAll("_", "-"), binding);
+  }
+  if (queues.size === 0) {
+    throw new SettingsError('bind at least one queue producer as DISPATCH_<CONSUMER> under "queues.producers"');
+  }
+  return queues;
+}
+
+function isUsableSecret(value: unknown): value is string {
+  return typeof value === "string" && value.trim() !== "";
+}
+
+/** Rules out variables. No more can be told: of a service binding every property looks like a function. */
+function isQueue(binding: unknown): binding is JobQueue {
+  return typeof binding === "object" && binding !== null;
+}

@@ -1,0 +1,59 @@
+// A delivery by HTTP: route, verify, parse, hand on, answer. The signature is checked on the raw bytes before anything in
+// them is believed; a forged delivery never reaches the ledger.
+
+import { errorName, log, MAX_EVENT_BODY_BYTES } from "job-ledger/client";
+import * as answers from "./answers.ts";
+import { parseEvent, readBody } from "./body.ts";
+import { ANSWER_WITHIN_MS, Deadline } from "./deadline.ts";
+import { deliver } from "./delivery.ts";
+import { importKey } from "./hmac.ts";
+import { identifyWithin, logDelivery, WORKER } from "./log.ts";
+import { readDispatchQueues, readSignatureSettings } from "./settings.ts";
+import { checkSignature } from "./signature.ts";
+
+const PATH = "/webhooks/sume";
+
+export async function receive(request: Request, env: ReceiverEnv): Promise<Response> {
+  if (new URL(request.url).pathname !== PATH) return answers.notFound();
+  if (request.method !== "POST") return answers.methodNotAllowed();
+  const deadline = new Deadline(ANSWER_WITHIN_MS);
+
+  let settings: ReturnType<typeof readSignatureSettings>;
+  let queues: ReturnType<typeof readDispatchQueues>;
+  try {
+    settings = readSignatureSettings({ ...env });
+    queues = readDispatchQueues({ ...env });
+  } catch (error) {
+    const detail = error instanceof Error ? error.message : "";
+    log({ worker: WORKER, event: "configuration", outcome: errorName(error), detail }, "error");
+    return answers.misconfigured();
+  }
+
+  const body = await readBody(request);
+  if (body === null) return refused("too_large", answers.tooLarge(MAX_EVENT_BODY_BYTES));
+  const signed = {
+    timestamp: request.headers.get("x-sume-webhook-timestamp"),
+    signature: request.headers.get("x-sume-webhook-signature"),
+    body,
+  };
+  const keys = await Promise.all(settings.secrets.map(importKey));
+  const nowSeconds = Math.floor(Date.now() / 1_000);
+  const check = await checkSignature(signed, keys, { nowSeconds, toleranceSeconds: settings.toleranceSeconds });
+  if (!check.valid) return refused("unauthorized", answers.unauthorized(check.reason));
+  const event = parseEvent(body);
+  if ("problem" in event) return refused("bad_event", answers.badEvent(event.problem));
+
+  const { jobId, type } = event;
+  const brought = { type, body: event.body, source: "webhook" } as const;
+  const [identity, delivery] = await Promise.all([
+    identifyWithin(deadline, env.LEDGER),
+    deliver(env.LEDGER, queues, { jobId, event: brought }, deadline),
+  ]);
+  logDelivery("delivery", { jobId, type }, identity, delivery);
+  return answers.answer(jobId, delivery, Date.now());
+}
+
+function refused(outcome: string, response: Response): Response {
+  log({ worker: WORKER, event: "delivery", outcome, status: response.status });
+  return response;
+}

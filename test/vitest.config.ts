@@ -1,0 +1,25 @@
+// Two projects: `workerd` runs tests inside the Workers runtime, with the ledger service as the main Worker; `node` runs
+// whatever drives real Workers, or the simulator, from outside.
+
+import { resolve } from "node:path";
+import { cloudflareTest } from "@cloudflare/vitest-pool-workers";
+import { defineConfig } from "vitest/config";
+
+const root = resolve(import.meta.dirname, "..");
+
+export default defineConfig({
+  root,
+  test: {
+    projects: [
+      {
+        root,
+        plugins: [cloudflareTest({ wrangler: { configPath: "./ledger-service/wrangler.jsonc" } })],
+        test: { name: "workerd", include: ["test/workerd/**/*.test.ts", "test/ledger-service/**/*.test.ts"] },
+      },
+      {
+        root,
+        test: { name: "node", include: ["test/**/*.test.ts"], exclude: ["test/workerd/**", "test/ledger-service/**"], testTimeout: 30_000 },
+      },
+    ],
+  },
+});

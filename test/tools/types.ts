@@ -3,9 +3,7 @@
 
 import { spawnSync } from "node:child_process";
 import { resolve } from "node:path";
-import { wranglerEnv } from "./wrangler-env.ts";
-
-const root = resolve(import.meta.dirname, "../..");
+import { ROOT, wranglerEnv } from "./wrangler-env.ts";
 
 /** Folder, name of its environment's interface, and the folders of the Workers it is bound to. */
 const WORKERS = [
@@ -19,10 +17,16 @@ const check = process.argv.includes("--check") ? ["--check"] : [];
 for (const { folder, env, bound } of WORKERS) {
   const configs = [folder, ...bound].flatMap((path) => ["-c", `${path}/wrangler.jsonc`]);
   const options = ["--include-runtime=false", "--strict-vars=false", "--env-interface", env, ...check];
-  const wrangler = resolve(root, "node_modules/wrangler/bin/wrangler.js");
+  const wrangler = resolve(ROOT, "node_modules/wrangler/bin/wrangler.js");
   const args = [wrangler, "types", `${folder}/worker-configuration.d.ts`, ...configs, ...options];
-  const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd: root, env: wranglerEnv(), encoding: "utf8" });
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, {
+    cwd: ROOT,
+    env: wranglerEnv(),
+    encoding: "utf8",
+  });
   if (status === 0) continue;
-  console.error(`${folder}: wrangler types failed; run \`npm run types\` and commit what it changes.\n${stdout}${stderr}`);
+  console.error(
+    `${folder}: wrangler types failed; run \`npm run types\` and commit what it changes.\n${stdout}${stderr}`,
+  );
   process.exit(1);
 }

@@ -1,0 +1,155 @@
+// All Workers in one real workerd, with real queues, R2, D1 and SQLite in a temporary folder, for a Node program to drive:
+// the system tests and the demo. Beside the product run the small Workers of test/workers.
+
+import { setTimeout as pause } from "node:timers/promises";
+import { createTestHarness } from "wrangler";
+import type { ClaimView, JobView, ReopenArgs, ReopenOutcome } from "../../ledger-service/src/contract.ts";
+import type { LedgerBinding } from "../../ledger-service/client/ledger-binding.ts";
+import { startSume, type Sume, type SumeOptions } from "../sume/simulator.ts";
+import { ROOT, quietWrangler } from "../tools/wrangler-env.ts";
+
+export const SECRET = "secret-that-must-not-be-logged";
+
+type Call = { namespace: string; jobId: string; actor: string };
+type AdminBinding = {
+  inspect(args: Call & { body?: boolean }): Promise<JobView | null>;
+  reopen(args: ReopenArgs): Promise<ReopenOutcome>;
+};
+type IntakeBinding = {
+  ingest(args: { namespace: string; jobId: string; event: { type: string; body: string; source: string } }): Promise<{
+    outcome: string;
+  }>;
+  redispatch(args: { namespace: string; jobId: string; pending: string[] }): Promise<{
+    outcome: string;
+    dispatchedTo?: string[];
+  }>;
+};
+type RefusingQueue = {
+  refuse(jobId: string, times: number): Promise<void>;
+  taken(jobId: string): Promise<number>;
+};
+type StoredObject = { key: string; size: number };
+type Bucket = {
+  list(options: { prefix: string }): Promise<{ objects: StoredObject[] }>;
+  get(key: string): Promise<{ arrayBuffer(): Promise<ArrayBuffer> } | null>;
+};
+type Database = {
+  prepare(sql: string): { bind(...values: unknown[]): { all(): Promise<{ results: Record<string, unknown>[] }> } };
+};
+
+export type LogLine = { level: string; worker: string; event: string; outcome: string; jobId?: string } & Record<
+  string,
+  unknown
+>;
+
+export type ReceiverSecrets = { SUME_WEBHOOK_SECRET?: string; SUME_WEBHOOK_SECRET_PREVIOUS?: string };
+export type StackOptions = {
+  secrets?: ReceiverSecrets;
+  sume?: SumeOptions;
+  /** Variables by Worker name, over those of its config. */
+  vars?: Record<string, Record<string, string>>;
+  /** Bindings of the receiver replaced by Workers of this stack. */
+  receiverBindings?: Record<string, string>;
+};
+export type Stack = Awaited<ReturnType<typeof startStack>>;
+
+const NAMESPACE = "default";
+
+/** Starts everything; `close` ends it and removes its storage. */
+export async function startStack(options: StackOptions = {}) {
+  quietWrangler();
+  const secrets = options.secrets ?? { SUME_WEBHOOK_SECRET: SECRET };
+  const sume: Sume = await startSume({ secrets: [SECRET], ...options.sume });
+  const worker = (configPath: string, name: string) => ({ configPath, vars: options.vars?.[name] ?? {} });
+  const workers = (receiverSecrets: ReceiverSecrets) => [
+    {
+      ...worker("test/workers/receiver/wrangler.jsonc", "receiver"),
+      secrets: { ...receiverSecrets },
+      bindingOverrides: options.receiverBindings ?? {},
+    },
+    worker("ledger-service/wrangler.jsonc", "ledger-service"),
+    {
+      configPath: "consumers/artifact-archive/wrangler.jsonc",
+      vars: { ARTIFACT_ORIGINS: sume.origin, ...options.vars?.["artifact-archive"] },
+    },
+    worker("consumers/job-index/wrangler.jsonc", "job-index"),
+    worker("test/workers/scripted/wrangler.jsonc", "scripted"),
+    worker("test/workers/refusing-queue/wrangler.jsonc", "refusing-queue"),
+    worker("test/workers/operator/wrangler.jsonc", "operator"),
+  ];
+  const harness = createTestHarness({ root: ROOT, workers: workers(secrets) });
+  const { url } = await harness.listen();
+  await harness.getWorker("job-index").applyD1Migrations("DB");
+  const webhookUrl = new URL("/webhooks/sume", url).href;
+  sume.setReceiver(webhookUrl);
+
+  // Asked for afresh each time: a reconfigured harness makes what it handed out before unusable.
+  const operator = () => harness.getWorker<{ ADMIN: AdminBinding; INTAKE: IntakeBinding }>("operator").getEnv();
+  const record = async (jobId: string): Promise<JobView | null> => {
+    const shown = await (await operator()).ADMIN.inspect({ namespace: NAMESPACE, jobId, actor: "tests" });
+    return JSON.parse(JSON.stringify(shown)); // a plain copy: what the harness hands out is a proxy
+  };
+  const claimOf = async (jobId: string, consumer: string): Promise<ClaimView | undefined> =>
+    (await record(jobId))?.claims.find((claim) => claim.consumer === consumer);
+
+  return {
+    harness,
+    sume,
+    webhookUrl,
+    operator,
+    record,
+    claimOf,
+    /** The `Ledger` binding of that Worker, with its identity. */
+    ledgerOf: async (name: string): Promise<LedgerBinding> =>
+      (await harness.getWorker<{ LEDGER: LedgerBinding }>(name).getEnv()).LEDGER,
+    refusingQueue: (): Promise<RefusingQueue> =>
+      // The harness types an export by its module, which belongs to the other TypeScript program.
+      harness.getWorker("refusing-queue").getExport() as unknown as Promise<RefusingQueue>,
+    /** Waits until every consumer that was sent a message has settled its claim. */
+    untilSettled: (jobId: string): Promise<JobView> =>
+      until(`job ${jobId} to be settled`, async () => {
+        const job = await record(jobId);
+        return job !== null && job.unfinished.length === 0 ? job : undefined;
+      }),
+    archived: async (prefix: string): Promise<StoredObject[]> => {
+      const { ARTIFACTS } = await harness.getWorker<{ ARTIFACTS: Bucket }>("artifact-archive").getEnv();
+      const { objects } = await ARTIFACTS.list({ prefix });
+      return objects.map(({ key, size }) => ({ key, size }));
+    },
+    indexed: async (jobId: string): Promise<Record<string, unknown>[]> => {
+      const { DB } = await harness.getWorker<{ DB: Database }>("job-index").getEnv();
+      return (await DB.prepare("SELECT * FROM jobs WHERE job_id = ?").bind(jobId).all()).results;
+    },
+    /** The Workers' log lines so far. */
+    logs: (): LogLine[] =>
+      harness.getLogs().flatMap(({ message }) => {
+        const line = String(message);
+        return line.startsWith("{") ? [JSON.parse(line)] : [];
+      }),
+    /** Deploys the receiver anew with other secrets; storage stays. */
+    setReceiverSecrets: (receiverSecrets: ReceiverSecrets): Promise<void> =>
+      harness.update((current) => ({ ...current, workers: workers(receiverSecrets) })),
+    close: async (): Promise<void> => {
+      await sume.close();
+      await harness.close();
+    },
+  };
+}
+
+/**
+ * Polls until `condition` answers something other than `undefined`.
+ * @throws after `withinMs` milliseconds (20 s by default), naming what was waited for.
+ */
+export async function until<T>(
+  what: string,
+  condition: () => Promise<T | undefined> | T | undefined,
+  withinMs = 20_000,
+): Promise<T> {
+  const end = Date.now() + withinMs;
+  for (;;) {
+    const value = await condition();
+    if (value !== undefined) return value;
+    if (Date.now() > end) throw new Error(`waited ${withinMs / 1_000} s in vain for ${what}`);
+    await pause(20);
+  }
+}

@@ -3,7 +3,7 @@
 // says where to send what.
 
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { existsSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { resolve } from "node:path";
 import { createInterface } from "node:readline";
@@ -13,8 +13,6 @@ import { ROOT, wranglerEnv } from "./tools/wrangler-env.ts";
 
 const WRANGLER = resolve(ROOT, "node_modules/wrangler/bin/wrangler.js");
 const STATE = resolve(ROOT, ".wrangler/state");
-/** Development values; every Worker is given all of them, and takes its own. */
-const VARIABLES = resolve(ROOT, ".wrangler/development.env");
 /** The first is the one that HTTP reaches. */
 const WORKERS = ["receiver", "ledger-service", "consumers/artifact-archive", "consumers/job-index"];
 
@@ -33,11 +31,8 @@ async function start(): Promise<void> {
   for (const folder of WORKERS) requireFile(`${folder}/wrangler.jsonc`);
   await requireFreePort(port, "--port");
   await requireFreePort(sumePort, "--sume-port");
+  provideArtifactOrigins(`http://127.0.0.1:${sumePort}`);
   migrate();
-  writeFileSync(
-    VARIABLES,
-    `SUME_WEBHOOK_SECRET=${DEVELOPMENT_SECRET}\nARTIFACT_ORIGINS=http://127.0.0.1:${sumePort}\n`,
-  );
 
   const webhookUrl = `http://127.0.0.1:${port}/webhooks/sume`;
   const sume = await startSume({ port: sumePort, receiverUrl: webhookUrl, control: true });
@@ -45,10 +40,14 @@ async function start(): Promise<void> {
     process.execPath,
     [
       ...[WRANGLER, "dev", "--port", String(port), "--ip", "127.0.0.1", "--persist-to", STATE],
-      ...["--env-file", VARIABLES, "--show-interactive-dev-session=false", "--inspector-port", "0"],
+      ...["--show-interactive-dev-session=false", "--inspector-port", "0"],
       ...WORKERS.flatMap((folder) => ["-c", `${folder}/wrangler.jsonc`]),
     ],
-    { cwd: ROOT, env: wranglerEnv(), stdio: ["ignore", "pipe", "inherit"] },
+    {
+      cwd: ROOT,
+      env: { SUME_WEBHOOK_SECRET: DEVELOPMENT_SECRET, ...wranglerEnv() },
+      stdio: ["ignore", "pipe", "inherit"],
+    },
   );
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => wrangler.kill("SIGTERM"));
   createInterface({ input: wrangler.stdout }).on("line", (line) => {
@@ -92,6 +91,14 @@ async function requireFreePort(port: number, option: string): Promise<void> {
 function requireFile(path: string): void {
   if (!existsSync(resolve(ROOT, path)))
     throw new UsageError(`${path} is missing: restore it with \`git checkout ${path}\``);
+}
+
+/** A variable of one Worker among several can only be given in its folder's `.dev.vars`; a file that a person wrote stays. */
+function provideArtifactOrigins(origin: string): void {
+  const file = resolve(ROOT, "consumers/artifact-archive/.dev.vars");
+  const ours = "# Written anew by `npm start`; remove this line to keep your own values.\n";
+  if (existsSync(file) && !readFileSync(file, "utf8").startsWith(ours)) return;
+  writeFileSync(file, `${ours}ARTIFACT_ORIGINS=${origin}\n`);
 }
 
 function migrate(): void {

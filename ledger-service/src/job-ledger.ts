@@ -63,7 +63,7 @@ export class JobLedger extends DurableObject<LedgerServiceEnv> {
 
   renew(command: transitions.RenewCommand): RenewOutcome {
     const outcome = this.#commit((record, now) => transitions.renew(record, command, now));
-    this.#log("renew", command.consumer, outcome);
+    this.#log("renew", command.consumer, { attempt: this.#attempt(command.consumer), ...outcome });
     return outcome;
   }
 
@@ -122,9 +122,14 @@ export class JobLedger extends DurableObject<LedgerServiceEnv> {
   }
 
   #settled<O extends CompleteOutcome | ReleaseOutcome>(verb: string, consumer: string, outcome: O): O {
-    this.#log(verb, consumer, outcome);
+    const details = outcome.outcome === "ok" ? { status: outcome.status } : { reason: outcome.reason };
+    this.#log(verb, consumer, { outcome: outcome.outcome, attempt: this.#attempt(consumer) }, details);
     if (outcome.outcome === "ok") this.#waiters.wake(consumer);
     return outcome;
+  }
+
+  #attempt(consumer: string): number | undefined {
+    return this.#read().claims.get(consumer)?.attempt;
   }
 
   /** Read, decide, write and arm the alarm, with no `await` between: nothing else runs in this object meanwhile. */
@@ -180,7 +185,7 @@ export class JobLedger extends DurableObject<LedgerServiceEnv> {
   #log(
     event: string,
     consumer: string | undefined,
-    outcome: { outcome: string; attempt?: number },
+    outcome: { outcome: string; attempt?: number | undefined },
     details: Record<string, string> = {},
     level?: "error",
   ): void {

@@ -308,10 +308,7 @@ function common(held: ClaimEntry) {
   return { consumer, eventType, attempt, fence, maxAttempts, claimedAt, changedAt, dispatchedTo, history };
 }
 
-function logged(
-  held: Pick<ClaimEntry, "attempt" | "history">,
-  entry: Omit<HistoryRecord, "attempt">,
-): HistoryRecord[] {
+function logged(held: Pick<ClaimEntry, "attempt" | "history">, entry: Omit<HistoryRecord, "attempt">): HistoryRecord[] {
   return [...held.history, { ...entry, attempt: held.attempt }].slice(-MAX_HISTORY);
 }
 

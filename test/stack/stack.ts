@@ -50,6 +50,10 @@ export type StackOptions = {
   vars?: Record<string, Record<string, string>>;
   /** Bindings of the receiver replaced by Workers of this stack. */
   receiverBindings?: Record<string, string>;
+  /** The folder in test/workers with the receiver's config; `receiver` when left out. */
+  receiver?: string;
+  /** Folders in test/workers of further Workers. */
+  workers?: readonly string[];
 };
 export type Stack = Awaited<ReturnType<typeof startStack>>;
 
@@ -63,7 +67,7 @@ export async function startStack(options: StackOptions = {}) {
   const worker = (configPath: string, name: string) => ({ configPath, vars: options.vars?.[name] ?? {} });
   const workers = (receiverSecrets: ReceiverSecrets) => [
     {
-      ...worker("test/workers/receiver/wrangler.jsonc", "receiver"),
+      ...worker(`test/workers/${options.receiver ?? "receiver"}/wrangler.jsonc`, "receiver"),
       secrets: { ...receiverSecrets },
       bindingOverrides: options.receiverBindings ?? {},
     },
@@ -76,6 +80,7 @@ export async function startStack(options: StackOptions = {}) {
     worker("test/workers/scripted/wrangler.jsonc", "scripted"),
     worker("test/workers/refusing-queue/wrangler.jsonc", "refusing-queue"),
     worker("test/workers/operator/wrangler.jsonc", "operator"),
+    ...(options.workers ?? []).map((name) => worker(`test/workers/${name}/wrangler.jsonc`, name)),
   ];
   const harness = createTestHarness({ root: ROOT, workers: workers(secrets) });
   const { url } = await harness.listen();

@@ -80,6 +80,7 @@ export async function startStack(options: StackOptions = {}) {
     worker("test/workers/scripted/wrangler.jsonc", "scripted"),
     worker("test/workers/refusing-queue/wrangler.jsonc", "refusing-queue"),
     worker("test/workers/operator/wrangler.jsonc", "operator"),
+    worker("test/workers/caller/wrangler.jsonc", "caller"),
     ...(options.workers ?? []).map((name) => worker(`test/workers/${name}/wrangler.jsonc`, name)),
   ];
   const harness = createTestHarness({ root: ROOT, workers: workers(secrets) });
@@ -90,10 +91,20 @@ export async function startStack(options: StackOptions = {}) {
 
   // Asked for afresh each time: a reconfigured harness makes what it handed out before unusable.
   const operator = () => harness.getWorker<{ ADMIN: AdminBinding; INTAKE: IntakeBinding }>("operator").getEnv();
-  const record = async (jobId: string): Promise<JobView | null> => {
-    const shown = await (await operator()).ADMIN.inspect({ namespace: NAMESPACE, jobId, actor: "tests" });
-    return JSON.parse(JSON.stringify(shown)); // a plain copy: what the harness hands out is a proxy
+  /** Calls a method of a test Worker that answers calls over HTTP (test/workers/remote says which, and why so). */
+  const call = async <T>(name: string, method: string, ...args: unknown[]): Promise<T> => {
+    const request = { method: "POST", body: JSON.stringify({ method, args }) };
+    const response = await harness.getWorker(name).fetch("/", request);
+    if (!response.ok) throw new Error(`${name}: ${method}: ${await response.text()}`);
+    const { value }: { value: T } = JSON.parse(await response.text());
+    return value;
   };
+  const inspect = async (jobId: string, body: boolean): Promise<JobView | null> => {
+    const args = { namespace: NAMESPACE, jobId, actor: "tests", body };
+    const { value } = await call<{ value: JobView | null }>("caller", "call", "ADMIN", "inspect", args);
+    return value;
+  };
+  const record = (jobId: string): Promise<JobView | null> => inspect(jobId, false);
   const claimOf = async (jobId: string, consumer: string): Promise<ClaimView | undefined> =>
     (await record(jobId))?.claims.find((claim) => claim.consumer === consumer);
 
@@ -102,7 +113,10 @@ export async function startStack(options: StackOptions = {}) {
     sume,
     webhookUrl,
     operator,
+    call,
     record,
+    /** The record with the events' bodies. */
+    recordWithBodies: (jobId: string): Promise<JobView | null> => inspect(jobId, true),
     claimOf,
     /** The `Ledger` binding of that Worker, with its identity. */
     ledgerOf: async (name: string): Promise<LedgerBinding> =>

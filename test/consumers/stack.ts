@@ -1,0 +1,111 @@
+// The receiver, the ledger and both consumers in one real workerd, with real queues, R2 and D1, for the consumers' tests to
+// drive from outside: events come in as signed deliveries, effects are read from the stores and from the ledger's record.
+
+import { createTestHarness } from "wrangler";
+import type { ClaimView, JobView, ReopenArgs, ReopenOutcome } from "../../ledger-service/src/contract.ts";
+import { signedHeaders } from "../sume/sign.ts";
+import { until } from "../stack/stack.ts";
+import { quietWrangler, ROOT } from "../tools/wrangler-env.ts";
+
+export { until };
+
+type Consumer = "artifact-archive" | "job-index";
+
+const SECRET = "consumers-test-secret";
+const NAMESPACE = "default";
+
+type Admin = {
+  inspect(args: { namespace: string; jobId: string; actor: string }): Promise<JobView | null>;
+  reopen(args: ReopenArgs): Promise<ReopenOutcome>;
+};
+type Intake = {
+  redispatch(args: { namespace: string; jobId: string; pending: string[] }): Promise<{ outcome: string }>;
+};
+export type Bucket = {
+  get(key: string): Promise<{
+    httpMetadata?: { contentType?: string };
+    arrayBuffer(): Promise<ArrayBuffer>;
+  } | null>;
+  list(options: { prefix: string }): Promise<{ objects: { key: string }[] }>;
+};
+type Database = {
+  prepare(sql: string): { bind(...values: unknown[]): { run(): Promise<{ results: Record<string, unknown>[] }> } };
+};
+
+/** `hasty`: the archive's released claims may be taken again at once. */
+type Options = { origins: string; maxBytes?: number | string; hasty?: boolean };
+
+export type ConsumersStack = Awaited<ReturnType<typeof startConsumers>>;
+
+/** Starts everything, with storage of its own; `close` ends it. `origins` is the archive's `ARTIFACT_ORIGINS`. */
+export async function startConsumers({ origins, maxBytes, hasty = false }: Options) {
+  quietWrangler();
+  const limit = maxBytes === undefined ? {} : { MAX_ARTIFACT_BYTES: String(maxBytes) };
+  const harness = createTestHarness({
+    root: ROOT,
+    workers: [
+      { configPath: "receiver/wrangler.jsonc", secrets: { SUME_WEBHOOK_SECRET: SECRET } },
+      { configPath: "ledger-service/wrangler.jsonc" },
+      {
+        configPath: "consumers/artifact-archive/wrangler.jsonc",
+        vars: { ARTIFACT_ORIGINS: origins, ...limit },
+        bindingOverrides: hasty ? { LEDGER: "hasty-ledger" } : {},
+      },
+      { configPath: "consumers/job-index/wrangler.jsonc" },
+      { configPath: "test/workers/operator/wrangler.jsonc" },
+      { configPath: "test/consumers/hasty-ledger/wrangler.jsonc" },
+    ],
+  });
+  const { url } = await harness.listen();
+  await harness.getWorker("job-index").applyD1Migrations("DB");
+  const { ADMIN, INTAKE } = await harness.getWorker<{ ADMIN: Admin; INTAKE: Intake }>("operator").getEnv();
+  const { ARTIFACTS } = await harness.getWorker<{ ARTIFACTS: Bucket }>("artifact-archive").getEnv();
+  const { DB } = await harness.getWorker<{ DB: Database }>("job-index").getEnv();
+
+  const claimOf = async (consumer: Consumer, jobId: string): Promise<ClaimView | undefined> => {
+    const record = await ADMIN.inspect({ namespace: NAMESPACE, jobId, actor: "tests" });
+    return record?.claims.find((claim) => claim.consumer === consumer);
+  };
+  const untilStatus = (consumer: Consumer, jobId: string, ...statuses: ClaimView["status"][]): Promise<ClaimView> =>
+    until(`${consumer} to be ${statuses.join(" or ")} for ${jobId}`, async () => {
+      const claim = await claimOf(consumer, jobId);
+      return claim !== undefined && statuses.includes(claim.status) ? claim : undefined;
+    });
+
+  return {
+    /** Delivers a body as Sume does; answers the receiver's status. */
+    async deliver(body: Uint8Array | string): Promise<number> {
+      const headers = signedHeaders([SECRET], Math.floor(Date.now() / 1_000), body);
+      const bytes = typeof body === "string" ? body : Uint8Array.from(body);
+      const response = await fetch(new URL("/webhooks/sume", url), { method: "POST", headers, body: bytes });
+      await response.body?.cancel();
+      return response.status;
+    },
+    /** Waits until the consumer's claim has one of the statuses. */
+    untilStatus,
+    untilSettled: (consumer: Consumer, jobId: string) => untilStatus(consumer, jobId, "completed", "failed"),
+    /** Has a settled job done again: reopened for the consumer, with that event of it, and its message sent. */
+    async again(consumer: Consumer, jobId: string, eventType?: string): Promise<void> {
+      const type = eventType === undefined ? {} : { eventType };
+      await ADMIN.reopen({ namespace: NAMESPACE, jobId, consumer, actor: "tests", ...type });
+      await INTAKE.redispatch({ namespace: NAMESPACE, jobId, pending: [consumer] });
+    },
+    /** The keys below a prefix. */
+    async keys(prefix: string): Promise<string[]> {
+      return (await ARTIFACTS.list({ prefix })).objects.map(({ key }) => key);
+    },
+    async stored(key: string): Promise<{ bytes: Buffer; type: string | undefined } | null> {
+      const object = await ARTIFACTS.get(key);
+      if (object === null) return null;
+      return { bytes: Buffer.from(await object.arrayBuffer()), type: object.httpMetadata?.contentType };
+    },
+    async sql(statement: string, ...values: unknown[]): Promise<Record<string, unknown>[]> {
+      return (
+        await DB.prepare(statement)
+          .bind(...values)
+          .run()
+      ).results;
+    },
+    close: () => harness.close(),
+  };
+}

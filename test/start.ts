@@ -39,8 +39,13 @@ async function start(): Promise<void> {
   const wrangler = spawn(
     process.execPath,
     [
-      ...[WRANGLER, "dev", "--port", String(port), "--ip", "127.0.0.1", "--persist-to", STATE],
-      ...["--show-interactive-dev-session=false", "--inspector-port", "0"],
+      WRANGLER,
+      "dev",
+      `--port=${port}`,
+      "--ip=127.0.0.1",
+      "--inspector-port=0",
+      `--persist-to=${STATE}`,
+      "--show-interactive-dev-session=false",
       ...WORKERS.flatMap((folder) => ["-c", `${folder}/wrangler.jsonc`]),
     ],
     {

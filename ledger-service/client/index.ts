@@ -2,7 +2,10 @@
 // for anything else, and the contract's types. It depends on the ledger's contract and on nothing of any consumer.
 
 export type {
+  AdminCancelExpectationArgs,
+  AlertMessage,
   Attempt,
+  CancelExpectationOutcome,
   ClaimArgs,
   ClaimOutcome,
   ClaimView,

@@ -21,7 +21,7 @@ export async function callJob<T>(
 ): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await call(jobs.getByName(objectName(namespace, jobId)));
+      return copied(await call(jobs.getByName(objectName(namespace, jobId))));
     } catch (error) {
       if (attempt === TRIES || !isRetryable(error)) throw error;
       await new Promise((resume) => setTimeout(resume, FIRST_PAUSE_MS * 2 ** (attempt - 1)));
@@ -29,11 +29,12 @@ export async function callJob<T>(
   }
 }
 
+/** What an object answers is the runtime's to be disposed of; handed on as it is, that duty would go to our own caller. */
+function copied<T>(answer: T): T {
+  return typeof answer === "object" && answer !== null ? { ...answer } : answer;
+}
+
 function isRetryable(error: unknown): boolean {
-  return (
-    error instanceof Error &&
-    "retryable" in error &&
-    error.retryable === true &&
-    !("overloaded" in error && error.overloaded === true)
-  );
+  const says = (property: string) => error instanceof Error && Reflect.get(error, property) === true;
+  return (says("retryable") || says("durableObjectReset")) && !says("overloaded");
 }

@@ -10,6 +10,7 @@ import {
   MAX_ERROR_BYTES,
   MAX_EVENT_BODY_BYTES,
   MAX_EVENT_TYPE_LENGTH,
+  MAX_EXPECT_WITHIN_MS,
   MAX_JOB_ID_BYTES,
   MAX_LEASE_MS,
   MAX_RENEWALS,
@@ -94,6 +95,9 @@ export const InspectArgs = v.strictObject({
   body: v.optional(v.boolean(), false),
 });
 
+export const ExpectEventArgs = v.strictObject({ jobId: JobId, withinMs: milliseconds(1, MAX_EXPECT_WITHIN_MS) });
+export const CancelExpectationArgs = v.strictObject({ jobId: JobId });
+
 /** Who an operator's Worker acts for, and on which job; `actor` is kept in the job's history. */
 const Operation = {
   namespace: Name,
@@ -101,6 +105,7 @@ const Operation = {
   actor: v.pipe(Text, v.maxLength(MAX_TOKEN_LENGTH)),
 };
 export const AdminInspectArgs = v.strictObject({ ...InspectArgs.entries, ...Operation });
+export const AdminCancelExpectationArgs = v.strictObject(Operation);
 export const ReopenArgs = v.strictObject({
   ...Operation,
   consumer: Name,
@@ -112,6 +117,9 @@ export type CompleteArgs = Omit<v.InferInput<typeof CompleteArgs>, "result"> & {
 export type ReleaseArgs = v.InferInput<typeof ReleaseArgs>;
 export type RenewArgs = v.InferInput<typeof RenewArgs>;
 export type InspectArgs = v.InferInput<typeof InspectArgs>;
+export type ExpectEventArgs = v.InferInput<typeof ExpectEventArgs>;
+export type CancelExpectationArgs = v.InferInput<typeof CancelExpectationArgs>;
+export type AdminCancelExpectationArgs = v.InferInput<typeof AdminCancelExpectationArgs>;
 export type AdminInspectArgs = v.InferInput<typeof AdminInspectArgs>;
 export type ReopenArgs = v.InferInput<typeof ReopenArgs>;
 export type EventSource = v.InferOutput<typeof EventSource>;
@@ -156,6 +164,19 @@ export type ReopenOutcome =
   /** The claim is not settled: it is held, or released and waiting for its retry. */
   | { outcome: "open"; status: "claimed" | "released" }
   | { outcome: "unknown"; missing: "claim" | "event" };
+
+export type ExpectEventOutcome =
+  /** The alert comes at `dueAt`, unless the event does. */
+  | { outcome: "expected"; dueAt: number }
+  /** The event is there already. */
+  | { outcome: "arrived" };
+export type CancelExpectationOutcome =
+  | { outcome: "cancelled" }
+  | { outcome: "arrived" }
+  /** Nothing was expected. */
+  | { outcome: "none" }
+  /** Another consumer, `by`, set the deadline that holds. */
+  | { outcome: "not_yours"; by: string };
 
 export type ClaimStatus = "claimed" | "released" | "reopened" | "completed" | "failed";
 
@@ -204,6 +225,31 @@ export type JobView = {
   claims: ClaimView[];
   /** Consumers whose work is not settled, or who were sent a message and have not claimed. */
   unfinished: string[];
+  /** What `expectEvent` announced, until it came or was called off. */
+  expectation: {
+    by: string;
+    setAt: number;
+    dueAt: number;
+    cancelledBy: string | null;
+    arrived: boolean;
+  } | null;
+  /**
+   * `null` when nothing is unfinished or expected. `rings`: alerts so far; `nextAt`: when the next is due; `overdue`: more
+   * rings than it takes the backup to try everything, so a person should look.
+   */
+  watch: { reason: "not_arrived" | "not_finished"; rings: number; nextAt: number; overdue: boolean } | null;
+};
+
+/** What the ledger puts on the alerts queue. */
+export type AlertMessage = {
+  namespace: string;
+  jobId: string;
+  /** Expected and not come; come and not finished; come with two event types. */
+  reason: "not_arrived" | "not_finished" | "conflict";
+  /** Counts from 1 for each reason; of `not_finished`, anew after a `reopen`. */
+  ring: number;
+  /** Of `not_finished`: the consumers to send a message to, the receiver's own name among them where its part is not done. */
+  pending: string[];
 };
 
 /**
@@ -221,6 +267,7 @@ export function checked<S extends v.GenericSchema>(verb: string, schema: S, inpu
 
 /** What the value at fault must be, to follow its name; never what it was. */
 export function describeIssue(issue: v.BaseIssue<unknown>): string {
+  if (issue.received === "undefined") return "is missing";
   switch (issue.type) {
     case "max_bytes":
       return `must have at most ${String(issue.requirement)} bytes of UTF-8`;
@@ -228,6 +275,8 @@ export function describeIssue(issue: v.BaseIssue<unknown>): string {
       return `must have a length of at most ${String(issue.requirement)}`;
     case "min_length":
       return "must not be empty";
+    case "integer":
+      return "must be a whole number";
     case "check":
     case "regex":
     case "raw_transform":

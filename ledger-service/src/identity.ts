@@ -22,13 +22,15 @@ export function identityOf(props: unknown): Identity {
   );
 }
 
+export type JobName = { namespace: string; jobId: string };
+
 /** A namespace holds no colon, so the first colon ends it, whatever the job id holds. */
 export function objectName(namespace: string, jobId: string): string {
   return `${namespace}:${jobId}`;
 }
 
 /** The reverse of `objectName`. @throws if the object has no such name: it was not addressed by one. */
-export function parseObjectName(name: string | undefined): { namespace: string; jobId: string } {
+export function parseObjectName(name: string | undefined): JobName {
   const colon = name?.indexOf(":") ?? -1;
   if (name === undefined || colon < 1) throw new Error("a job's object is addressed by its name <namespace>:<job_id>");
   return { namespace: name.slice(0, colon), jobId: name.slice(colon + 1) };

@@ -5,26 +5,35 @@
 
 import { DurableObject } from "cloudflare:workers";
 import type {
+  AlertMessage,
+  CancelExpectationOutcome,
   ClaimOutcome,
   CompleteOutcome,
+  ExpectEventOutcome,
   JobView,
   LedgerEvent,
   ReleaseOutcome,
   RenewOutcome,
   ReopenOutcome,
 } from "./contract.ts";
-import { parseObjectName } from "./identity.ts";
+import { type CancelCommand, cancelExpectation, type ExpectCommand, expectEvent } from "./expectation.ts";
+import { type JobName, parseObjectName } from "./identity.ts";
 import { errorName, log } from "./log.ts";
-import { EMPTY_RECORD, type JobRecord, view } from "./record.ts";
-import { nextDue, type Settings } from "./schedule.ts";
+import { EMPTY_RECORD, type JobRecord } from "./record.ts";
+import { type Alert, alarmMoves, dueAlerts, dueAt, expire, isCleanupDue, rung, type Settings } from "./schedule.ts";
 import { readSettings } from "./settings.ts";
 import { Store } from "./store.ts";
 import * as transitions from "./transitions.ts";
 import type { Decision } from "./transitions.ts";
+import { view } from "./view.ts";
 import { Waiters } from "./waiters.ts";
 
 /** Milliseconds until an alarm whose work failed rings again. */
 const ALARM_RETRY_MS = 60_000;
+/** Milliseconds a claim may spend on telling of a conflict, before it leaves that to the alarm: its caller has 8 s in all. */
+const CONFLICT_ALERT_WITHIN_MS = 2_000;
+/** Milliseconds. The platform retries a failing alarm for about two minutes; one this late has been dropped. */
+const ALARM_DROPPED_AFTER_MS = 5 * 60_000;
 
 export class JobLedger extends DurableObject<LedgerServiceEnv> {
   readonly #store = new Store(this.ctx.storage.sql);
@@ -32,6 +41,8 @@ export class JobLedger extends DurableObject<LedgerServiceEnv> {
   readonly #settings: Settings = readSettings(this.env);
   /** The stored record, once read: nobody but this instance writes it. */
   #record: JobRecord | undefined;
+  /** When this instance last saw the alarm run, or set it anew because it was overdue. */
+  #alarmRanAt = 0;
 
   /**
    * Claims, and while another holds the claim waits up to `waitMs` for it. Each round decides afresh, in one synchronous
@@ -43,8 +54,10 @@ export class JobLedger extends DurableObject<LedgerServiceEnv> {
     waitMs: number,
   ): Promise<ClaimOutcome> {
     const until = Date.now() + waitMs;
+    const conflicts = event !== null && transitions.isNewConflict(this.#read(), event.type);
+    const alerted = !conflicts || (await this.#alertConflict());
     for (;;) {
-      const outcome = this.#claimOnce(command, event);
+      const outcome = this.#claimOnce(command, event, alerted);
       const now = Date.now();
       if (outcome.outcome !== "in_progress" || now >= until) return outcome;
       await this.#waiters.wait(command.consumer, Math.min(until, outcome.retryAt) - now);
@@ -77,39 +90,92 @@ export class JobLedger extends DurableObject<LedgerServiceEnv> {
   inspect(withBodies: boolean): JobView | null {
     const record = this.#read();
     if (record === EMPTY_RECORD) return null;
-    const { namespace, jobId } = this.#name();
-    const shown = view(record, namespace, jobId);
+    this.#rearmIfOverdue();
+    const shown = view(record, this.#settings, this.#name());
     if (!withBodies) return shown;
     return { ...shown, events: shown.events.map((event) => ({ ...event, body: this.#store.body(event.type) })) };
   }
 
-  /** Does what is due. An error is logged and tried again: an alarm that keeps throwing would be dropped by the platform. */
+  expectEvent(command: ExpectCommand): ExpectEventOutcome {
+    const outcome = this.#commit((record, now) => expectEvent(record, command, now));
+    this.#log("expectEvent", command.consumer, outcome);
+    return outcome;
+  }
+
+  cancelExpectation(command: CancelCommand): CancelExpectationOutcome {
+    const outcome = this.#commit((record, now) => cancelExpectation(record, command, now));
+    this.#log("cancelExpectation", command.consumer ?? undefined, outcome, { actor: command.actor });
+    return outcome;
+  }
+
+  /**
+   * Does what is due and sets itself to what is due next. An error is logged and tried again: an alarm that keeps throwing
+   * would be dropped by the platform.
+   */
   override async alarm(): Promise<void> {
+    this.#alarmRanAt = Date.now();
     try {
-      const due = nextDue(this.#read(), this.#settings);
-      if (due === null) return;
-      if (Date.now() < due.at) {
-        await this.ctx.storage.setAlarm(due.at);
+      this.#commit((record, now) => ({ record: expire(record, now), outcome: undefined }));
+      const seen = this.#read();
+      const alerts = dueAlerts(seen, this.#settings, Date.now());
+      if (alerts.length === 0 && isCleanupDue(seen, this.#settings, Date.now())) {
+        await this.#cleanUp();
         return;
       }
-      await this.#cleanUp();
+      for (const alert of alerts) await this.#send(alert);
+      // While the alerts were on their way anything may have been settled: decide on the record as it is now.
+      this.#commitAtAlarm((record, now) => rung(record, { seen, alerts, settings: this.#settings, now }));
     } catch (error) {
-      this.#log("alarm", undefined, { outcome: "error" }, { error: errorName(error) }, "error");
       await this.ctx.storage.setAlarm(Date.now() + ALARM_RETRY_MS);
+      this.#log("alarm", undefined, { outcome: "error" }, { error: errorName(error) }, "error");
     }
   }
 
-  #claimOnce(command: Omit<transitions.ClaimCommand, "event">, event: LedgerEvent | null): ClaimOutcome {
+  /**
+   * Tells of a conflicting event before it is recorded: a crash in between brings the delivery, and so the alert, again, and
+   * no row is spent on remembering it. `false`: it could not be told, and the alarm must.
+   */
+  async #alertConflict(): Promise<boolean> {
+    const late = new Promise<never>((_, reject) => {
+      setTimeout(() => reject(new Error("the alerts queue did not answer in time")), CONFLICT_ALERT_WITHIN_MS);
+    });
+    try {
+      await Promise.race([this.#send({ reason: "conflict", ring: 1, pending: [] }), late]);
+      return true;
+    } catch (error) {
+      this.#log("alert", undefined, { outcome: "unsent" }, { reason: "conflict", error: errorName(error) }, "error");
+      return false;
+    }
+  }
+
+  async #send(alert: Alert): Promise<void> {
+    const { namespace, jobId } = this.#name();
+    await this.env.ALERTS.send({ namespace, jobId, ...alert } satisfies AlertMessage);
+    const { reason, ring, pending } = alert;
+    this.#log("alert", undefined, { outcome: "sent" }, { reason, ring, pending }, "error");
+  }
+
+  #claimOnce(
+    command: Omit<transitions.ClaimCommand, "event">,
+    event: LedgerEvent | null,
+    alerted: boolean,
+  ): ClaimOutcome {
     const brought = event && {
       type: event.type,
       source: event.source,
       bytes: new TextEncoder().encode(event.body).length,
+      alerted,
     };
+    const known = this.#read().events.length;
     const decided = this.#commit(
       (record, now) => transitions.claim(record, brought === null ? command : { ...command, event: brought }, now),
       event?.body,
     );
-    this.#log("claim", command.consumer, decided);
+    const { conflict } = decided;
+    const details = conflict && { conflict: conflict.received, recorded: conflict.recorded };
+    // An error line for the first delivery of another type; the further ones only tell.
+    const isNew = this.#read().events.length > known;
+    this.#log("claim", command.consumer, decided, details, conflict && isNew ? "error" : undefined);
     if (decided.outcome !== "claimed") return decided;
     const { eventType, ...claimed } = decided;
     return { ...claimed, event: this.#event(eventType) };
@@ -136,29 +202,50 @@ export class JobLedger extends DurableObject<LedgerServiceEnv> {
   #commit<O>(decide: (record: JobRecord, now: number) => Decision<O>, body?: string): O {
     const before = this.#read();
     const { record: after, outcome } = decide(before, Date.now());
-    if (after === before) return outcome;
+    if (after !== before) {
+      this.#write(before, after, body ?? null, () => {
+        if (alarmMoves(before, after, this.#settings)) this.#setAlarm(dueAt(after, this.#settings));
+      });
+    }
+    this.#rearmIfOverdue();
+    return outcome;
+  }
+
+  /** The alarm's last act. It has used itself up, so it is set in any case. */
+  #commitAtAlarm(decide: (record: JobRecord, now: number) => JobRecord): void {
+    const before = this.#read();
+    const after = decide(before, Date.now());
+    this.#write(before, after, null, () => this.#setAlarm(dueAt(after, this.#settings)));
+  }
+
+  #write(before: JobRecord, after: JobRecord, body: string | null, arm: () => void): void {
     try {
       // A throw after `sql.exec` undoes nothing by itself; one inside `transactionSync` undoes all of it.
       this.ctx.storage.transactionSync(() => {
-        this.#store.save(before, after, body ?? null);
-        this.#arm(before, after);
+        if (after !== before) this.#store.save(before, after, body);
+        arm();
       });
     } catch (error) {
       this.#store.forgetTables();
       throw error;
     }
     this.#record = after;
-    return outcome;
   }
 
-  /** Sets the alarm where the change has moved it; each setting is a row on the bill. */
-  #arm(before: JobRecord, after: JobRecord): void {
-    const was = nextDue(before, this.#settings)?.at;
-    const due = nextDue(after, this.#settings)?.at;
-    if (due === was) return;
+  #setAlarm(at: number | null): void {
     // Neither promise is awaited: both take effect at once, and a storage that fails to commit them resets the object.
-    if (due === undefined) void this.ctx.storage.deleteAlarm();
-    else void this.ctx.storage.setAlarm(due);
+    if (at === null) void this.ctx.storage.deleteAlarm();
+    else void this.ctx.storage.setAlarm(at);
+  }
+
+  /** The platform drops an alarm that has failed often enough; whoever calls next brings it back. */
+  #rearmIfOverdue(): void {
+    const now = Date.now();
+    const due = dueAt(this.#read(), this.#settings);
+    if (due === null || now < Math.max(due, this.#alarmRanAt) + ALARM_DROPPED_AFTER_MS) return;
+    this.#alarmRanAt = now;
+    this.#log("alarm", undefined, { outcome: "rearmed" }, {}, "error");
+    this.#setAlarm(now);
   }
 
   #read(): JobRecord {
@@ -166,19 +253,20 @@ export class JobLedger extends DurableObject<LedgerServiceEnv> {
     return this.#record;
   }
 
-  /** Forgets the job: all rows and the alarm, then this instance, so that nothing remembers it. */
+  /**
+   * Forgets the job: all rows, the alarm, and what this instance remembers of them. No call gets in between, and none that
+   * waits is lost, as it would be if the instance were ended.
+   */
   async #cleanUp(): Promise<void> {
-    this.#log("cleanup", undefined, { outcome: "deleted" });
     await this.ctx.blockConcurrencyWhile(async () => {
       await this.ctx.storage.deleteAll();
-      await this.ctx.storage.sync();
       this.#record = undefined;
       this.#store.forgetTables();
     });
-    this.ctx.abort("job ledger: cleaned up after its retention time", { retryAlarm: false });
+    this.#log("cleanup", undefined, { outcome: "deleted" });
   }
 
-  #name(): { namespace: string; jobId: string } {
+  #name(): JobName {
     return parseObjectName(this.ctx.id.name);
   }
 
@@ -186,7 +274,7 @@ export class JobLedger extends DurableObject<LedgerServiceEnv> {
     event: string,
     consumer: string | undefined,
     outcome: { outcome: string; attempt?: number | undefined },
-    details: Record<string, string> = {},
+    details: Record<string, string | number | readonly string[]> = {},
     level?: "error",
   ): void {
     const { namespace, jobId } = this.#name();

@@ -3,7 +3,15 @@
 
 import { WorkerEntrypoint } from "cloudflare:workers";
 import { callJob } from "./call-job.ts";
-import { AdminInspectArgs, checked, type JobView, ReopenArgs, type ReopenOutcome } from "./contract.ts";
+import {
+  AdminCancelExpectationArgs,
+  AdminInspectArgs,
+  type CancelExpectationOutcome,
+  checked,
+  type JobView,
+  ReopenArgs,
+  type ReopenOutcome,
+} from "./contract.ts";
 
 /** All methods throw a `LedgerError` with `code` `invalid_argument` or `too_large` for a caller's mistake. */
 export class LedgerAdmin extends WorkerEntrypoint<LedgerServiceEnv> {
@@ -21,6 +29,14 @@ export class LedgerAdmin extends WorkerEntrypoint<LedgerServiceEnv> {
     const { actor, consumer, eventType = null, ...job } = checked("reopen", ReopenArgs, args);
     return await callJob<ReopenOutcome>(this.ctx.exports.JobLedger, job, (object) =>
       object.reopen({ actor, consumer, eventType }),
+    );
+  }
+
+  /** Calls off an expectation, whoever set it. */
+  async cancelExpectation(args: AdminCancelExpectationArgs): Promise<CancelExpectationOutcome> {
+    const { actor, ...job } = checked("cancelExpectation", AdminCancelExpectationArgs, args);
+    return await callJob<CancelExpectationOutcome>(this.ctx.exports.JobLedger, job, (object) =>
+      object.cancelExpectation({ consumer: null, actor }),
     );
   }
 }

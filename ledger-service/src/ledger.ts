@@ -4,11 +4,15 @@
 import { WorkerEntrypoint } from "cloudflare:workers";
 import { callJob } from "./call-job.ts";
 import {
+  CancelExpectationArgs,
+  type CancelExpectationOutcome,
   checked,
   ClaimArgs,
   type ClaimOutcome,
   CompleteArgs,
   type CompleteOutcome,
+  ExpectEventArgs,
+  type ExpectEventOutcome,
   type Identity,
   InspectArgs,
   type JobView,
@@ -52,7 +56,11 @@ export class Ledger extends WorkerEntrypoint<LedgerServiceEnv> {
       // A receiver must never give a job up by itself: Sume's next attempt is its retry.
       maxAttempts: given.maxAttempts !== undefined ? given.maxAttempts : event ? null : DEFAULT_MAX_ATTEMPTS,
     };
-    return await this.#job<ClaimOutcome>(identity.namespace, jobId, (job) => job.claim(command, event ?? null, waitMs));
+    const waitUntil = Date.now() + waitMs;
+    return await this.#job<ClaimOutcome>(identity.namespace, jobId, (job) =>
+      // What an earlier try has waited is not waited again.
+      job.claim(command, event ?? null, Math.max(0, waitUntil - Date.now())),
+    );
   }
 
   /** Marks the claim's work as finished; `result` is at most 16 KiB of JSON, `dispatchedTo` at most 100 consumers. */
@@ -99,6 +107,25 @@ export class Ledger extends WorkerEntrypoint<LedgerServiceEnv> {
     const { namespace } = this.#identity();
     const { jobId, body } = checked("inspect", InspectArgs, args);
     return await this.#job<JobView | null>(namespace, jobId, (job) => job.inspect(body));
+  }
+
+  /**
+   * Announces an event: if it has not come `withinMs` (at most 30 days) from now, the job is alerted as `not_arrived`, so that
+   * the backup can ask Sume. Of several deadlines the earliest stays.
+   */
+  async expectEvent(args: ExpectEventArgs): Promise<ExpectEventOutcome> {
+    const { consumer, namespace } = this.#identity();
+    const { jobId, withinMs } = checked("expectEvent", ExpectEventArgs, args);
+    return await this.#job<ExpectEventOutcome>(namespace, jobId, (job) => job.expectEvent({ consumer, withinMs }));
+  }
+
+  /** Calls off what this consumer expected. */
+  async cancelExpectation(args: CancelExpectationArgs): Promise<CancelExpectationOutcome> {
+    const { consumer, namespace } = this.#identity();
+    const { jobId } = checked("cancelExpectation", CancelExpectationArgs, args);
+    return await this.#job<CancelExpectationOutcome>(namespace, jobId, (job) =>
+      job.cancelExpectation({ consumer, actor: consumer }),
+    );
   }
 
   #identity(): Identity {

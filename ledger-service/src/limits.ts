@@ -55,5 +55,8 @@ export const MAX_RENEWALS = 100;
 /** Consumers one job may be dispatched to; a Worker may send about a thousand messages per request. */
 export const MAX_DISPATCHED_TO = 100;
 
+/** Milliseconds; how far ahead an event may be expected. Sume's longest jobs take hours. */
+export const MAX_EXPECT_WITHIN_MS = 30 * DAY_MS;
+
 /** Transitions kept per claim, oldest dropped first; they answer «what happened», not «what happened ever». */
 export const MAX_HISTORY = 20;

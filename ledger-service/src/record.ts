@@ -2,7 +2,7 @@
 // them. The claim schema is also the reader of what older releases stored: a field that a release adds gets a default here.
 
 import * as v from "valibot";
-import { type ClaimView, EventSource, type JobView, type Json } from "./contract.ts";
+import { EventSource, type Json } from "./contract.ts";
 
 const Time = v.number();
 
@@ -14,6 +14,16 @@ export const EventEntry = v.object({
   source: EventSource,
   receivedAt: Time,
   bytes: v.number(),
+  /** Only of an event that conflicts with the first: whether its alert is on the queue. */
+  alerted: v.optional(v.boolean(), true),
+});
+
+/** What a job keeps beside its events and claims; most jobs never need it, and have no such row. */
+export const JobEntry = v.object({
+  expectation: v.nullable(v.object({ by: v.string(), setAt: Time, dueAt: Time, cancelledBy: v.nullable(v.string()) })),
+  /** The alerts so far for this reason, and when the next is due. */
+  watch: v.nullable(v.object({ reason: v.picklist(["not_arrived", "not_finished"]), rings: v.number(), nextAt: Time })),
+  changedAt: Time,
 });
 
 const HistoryRecord = v.object({
@@ -74,6 +84,7 @@ export const ClaimEntry = v.variant("status", [
 export type EventEntry = v.InferOutput<typeof EventEntry>;
 export type ClaimEntry = v.InferOutput<typeof ClaimEntry>;
 export type HistoryRecord = v.InferOutput<typeof HistoryRecord>;
+export type JobEntry = v.InferOutput<typeof JobEntry>;
 
 /** Never changed in place: a transition returns a new record that shares every entry it left alone. */
 export type JobRecord = {
@@ -81,9 +92,10 @@ export type JobRecord = {
   readonly events: readonly EventEntry[];
   /** By consumer. A map, for «constructor» is a consumer name like any other. */
   readonly claims: ReadonlyMap<string, ClaimEntry>;
+  readonly job: JobEntry | null;
 };
 
-export const EMPTY_RECORD: JobRecord = { events: [], claims: new Map() };
+export const EMPTY_RECORD: JobRecord = { events: [], claims: new Map(), job: null };
 
 /**
  * The consumers a job still waits for: whose claim is neither completed nor failed, and who were sent a message (stand in
@@ -100,39 +112,9 @@ export function unfinished(record: JobRecord): string[] {
   return [...waiting];
 }
 
-/** The record as `inspect` shows it, without bodies and without tokens. */
-export function view(record: JobRecord, namespace: string, jobId: string): JobView {
-  return {
-    namespace,
-    jobId,
-    events: record.events.map(({ order: _, ...event }) => event),
-    conflict: record.events.length > 1,
-    claims: [...record.claims.values()].map(claimView),
-    unfinished: unfinished(record),
-  };
-}
-
-function claimView(claim: ClaimEntry): ClaimView {
-  const { consumer, status, eventType, attempt, fence, maxAttempts, claimedAt, changedAt, dispatchedTo } = claim;
-  return {
-    consumer,
-    status,
-    eventType,
-    attempt,
-    fence,
-    maxAttempts,
-    claimedAt,
-    changedAt,
-    leaseExpiresAt: claim.status === "claimed" ? claim.leaseExpiresAt : null,
-    retryAt: claim.status === "released" ? claim.retryAt : null,
-    settledAt: claim.status === "completed" ? claim.completedAt : claim.status === "failed" ? claim.failedAt : null,
-    error: claim.status === "released" || claim.status === "failed" ? claim.error : null,
-    result: claim.status === "completed" ? parseResult(claim.result) : null,
-    dispatchedTo,
-    history: claim.history.map(({ result, ...entry }) =>
-      result === undefined ? entry : { ...entry, result: parseResult(result) },
-    ),
-  };
+/** An event was announced and has not come. */
+export function isExpected({ events, job }: JobRecord): boolean {
+  return events.length === 0 && job !== null && job.expectation !== null && job.expectation.cancelledBy === null;
 }
 
 /** The value behind stored JSON text; the text was made by `JSON.stringify`. */

@@ -1,11 +1,11 @@
 // The SQL of one job's object: its one table, its statements, and the reading and writing of whole records. It decides
 // nothing; the object calls it inside its transactions.
 //
-// One table, because each costs every job two rows of schema: a row per event and a row per consumer's claim, its state as
-// JSON. An event's body has its own column, last in the row, so that reading states never touches a megabyte of it.
+// One table, because each costs every job two rows of schema: a row per event, a row per consumer's claim, and one for the
+// job itself where it needs one; the state of each as JSON. An event's body has its own column, last in the row, so that reading states never touches a megabyte of it.
 
 import * as v from "valibot";
-import { ClaimEntry, EMPTY_RECORD, EventEntry, type JobRecord } from "./record.ts";
+import { ClaimEntry, EMPTY_RECORD, EventEntry, JobEntry, type JobRecord } from "./record.ts";
 
 /**
  * The steps from an empty object to the present layout, oldest first; never edit one that was released, append. Step n is
@@ -46,13 +46,15 @@ export class Store {
     if (this.#doneSteps() === 0) return EMPTY_RECORD;
     const events: EventEntry[] = [];
     const claims = new Map<string, ClaimEntry>();
+    let job: JobEntry | null = null;
     for (const { kind, name, state } of this.#sql.exec<StateRow>(SELECT_STATES)) {
       const stored: unknown = JSON.parse(state);
       if (kind === "event") events.push(v.parse(EventEntry, stored));
       if (kind === "claim") claims.set(name, v.parse(ClaimEntry, stored));
+      if (kind === "job") job = v.parse(JobEntry, stored);
     }
     events.sort((a, b) => a.order - b.order);
-    return { events, claims };
+    return { events, claims, job };
   }
 
   /**
@@ -64,6 +66,13 @@ export class Store {
     for (const event of after.events.slice(before.events.length)) {
       if (body === null) throw new Error(`no body for the new event ${event.type}`);
       this.#sql.exec(INSERT_EVENT, event.type, JSON.stringify(event), body);
+    }
+    for (const [index, event] of before.events.entries()) {
+      const now = after.events[index];
+      if (now !== undefined && now !== event) this.#sql.exec(UPSERT_STATE, "event", now.type, JSON.stringify(now));
+    }
+    if (after.job !== before.job && after.job !== null) {
+      this.#sql.exec(UPSERT_STATE, "job", "", JSON.stringify(after.job));
     }
     for (const [consumer, claim] of after.claims) {
       if (claim !== before.claims.get(consumer)) {

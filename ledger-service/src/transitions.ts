@@ -5,7 +5,14 @@
 import type { Attempt, ClaimOutcome, CompleteOutcome, Conflict, RenewOutcome, ReopenOutcome } from "./contract.ts";
 import type { EventSource, LedgerEvent, ReleaseOutcome, Stale } from "./contract.ts";
 import { MAX_EVENT_TYPES, MAX_HISTORY } from "./limits.ts";
-import { type ClaimEntry, type EventEntry, type HistoryRecord, type JobRecord, parseResult } from "./record.ts";
+import {
+  type ClaimEntry,
+  type EventEntry,
+  type HistoryRecord,
+  type JobEntry,
+  type JobRecord,
+  parseResult,
+} from "./record.ts";
 
 export type ClaimCommand = {
   consumer: string;
@@ -13,7 +20,8 @@ export type ClaimCommand = {
   leaseMs: number;
   /** `null`: no limit. */
   maxAttempts: number | null;
-  event?: { type: string; source: EventSource; bytes: number };
+  /** `alerted`: of an event that conflicts with the job's first, whether its alert is on the queue. */
+  event?: { type: string; source: EventSource; bytes: number; alerted: boolean };
 };
 export type CompleteCommand = {
   consumer: string;
@@ -122,13 +130,21 @@ export function renew(record: JobRecord, command: RenewCommand, now: number): De
   return { record: withClaim(record, { ...found, leaseExpiresAt, changedAt: now }), outcome };
 }
 
+/** Whether an event of that type would be the first of its kind to conflict with the job's. */
+export function isNewConflict(record: JobRecord, eventType: string): boolean {
+  const { events } = record;
+  return events.length > 0 && events.length < MAX_EVENT_TYPES && !events.some(({ type }) => type === eventType);
+}
+
 /**
  * Makes a settled claim claimable again, with a fresh count of attempts and, if given, another recorded event type. Its
  * token is forgotten, so every earlier holder is stale; its outcome stays in the history.
  */
 export function reopen(record: JobRecord, command: ReopenCommand, now: number): Decision<ReopenOutcome> {
-  const found = record.claims.get(command.consumer);
-  if (found === undefined) return { record, outcome: { outcome: "unknown", missing: "claim" } };
+  const held = record.claims.get(command.consumer);
+  if (held === undefined) return { record, outcome: { outcome: "unknown", missing: "claim" } };
+  // A holder that died on its last attempt has failed, though nobody has come by to find out.
+  const found = exhaust(held, now);
   const eventType = command.eventType ?? found.eventType;
   if (!record.events.some((event) => event.type === eventType)) {
     return { record, outcome: { outcome: "unknown", missing: "event" } };
@@ -159,7 +175,13 @@ export function reopen(record: JobRecord, command: ReopenCommand, now: number): 
     history: logged(found, { at: now, actor: command.actor, verb: "reopen", status: "reopened", ...outcome }),
     status: "reopened",
   };
-  return { record: withClaim(record, reopened), outcome: { outcome: "reopened" } };
+  // Due at once, so that the job is dispatched again without a second step.
+  const job: JobEntry = {
+    expectation: record.job?.expectation ?? null,
+    watch: { reason: "not_finished", rings: 0, nextAt: now },
+    changedAt: now,
+  };
+  return { record: { ...withClaim(record, reopened), job }, outcome: { outcome: "reopened" } };
 }
 
 /** Keeps an event of a new type, at most `MAX_EVENT_TYPES`; one of a known type adds nothing. */
@@ -169,15 +191,15 @@ function receive(
   now: number,
 ): { received: JobRecord; conflict?: Conflict } {
   if (event === undefined) return { received: record };
-  const known = record.events.some(({ type }) => type === event.type);
-  const received =
-    known || record.events.length >= MAX_EVENT_TYPES
-      ? record
-      : {
-          ...record,
-          events: [...record.events, { ...event, order: record.events.length, receivedAt: now } satisfies EventEntry],
-        };
   const [first] = record.events;
+  const entry: EventEntry = {
+    ...event,
+    order: record.events.length,
+    receivedAt: now,
+    alerted: first === undefined || event.alerted,
+  };
+  const isNew = first === undefined || isNewConflict(record, event.type);
+  const received = isNew ? { ...record, events: [...record.events, entry] } : record;
   return first === undefined || first.type === event.type
     ? { received }
     : { received, conflict: { recorded: first.type, received: event.type } };
@@ -203,11 +225,14 @@ function take(held: ClaimEntry, command: ClaimCommand, now: number): Taken {
   switch (held.status) {
     case "claimed": {
       const { token, leaseExpiresAt, eventType } = held;
-      if (now < leaseExpiresAt) {
-        return token === command.token
-          ? { claim: held, outcome: { outcome: "claimed", ...attempted, token, leaseExpiresAt, eventType } }
-          : { claim: held, outcome: { outcome: "in_progress", ...attempted, retryAt: leaseExpiresAt } };
+      const live = now < leaseExpiresAt;
+      if (token === command.token) {
+        // The same call again. Where its lease ran out and nobody took it, it is still the holder, and needs a live one.
+        const kept = live ? held : { ...held, leaseExpiresAt: now + command.leaseMs, changedAt: now };
+        const { leaseExpiresAt: until } = kept;
+        return { claim: kept, outcome: { outcome: "claimed", ...attempted, token, leaseExpiresAt: until, eventType } };
       }
+      if (live) return { claim: held, outcome: { outcome: "in_progress", ...attempted, retryAt: leaseExpiresAt } };
       const exhausted = exhaust(held, now);
       return exhausted === held ? grant(held, command, now) : take(exhausted, command, now);
     }

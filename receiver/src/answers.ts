@@ -12,6 +12,8 @@ export function problem(status: number, title: string, detail: string, headers: 
 
 export const notFound = () => problem(404, "Not found", "Sume's webhooks are received at POST /webhooks/sume.");
 export const methodNotAllowed = () => problem(405, "Method not allowed", "Send a POST request.", { allow: "POST" });
+export const bodyIncomplete = () =>
+  problem(408, "Request timeout", "The body did not arrive, or not in time. The delivery can be repeated.");
 export const tooLarge = (limit: number) =>
   problem(413, "Content too large", `The body must have at most ${limit} bytes.`);
 export const unauthorized = (reason: string) => problem(401, "Unauthorized", `${capitalized(reason)}.`);

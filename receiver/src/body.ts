@@ -44,8 +44,11 @@ export function parseEvent(bytes: Uint8Array): SumeEvent | { problem: string } {
   } catch {
     return { problem: "the body is not JSON" };
   }
+  if (typeof payload !== "object" || payload === null || Array.isArray(payload)) {
+    return { problem: "the body is not a JSON object" };
+  }
   const parsed = v.safeParse(Payload, payload);
   if (parsed.success) return { jobId: parsed.output.job_id, type: parsed.output.event, body };
-  const field = v.getDotPath(parsed.issues[0]);
-  return { problem: field === null ? "the body is not a JSON object" : `${field} ${describeIssue(parsed.issues[0])}` };
+  const [issue] = parsed.issues;
+  return { problem: `${v.getDotPath(issue) ?? "the body"} ${describeIssue(issue)}` };
 }

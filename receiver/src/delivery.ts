@@ -3,13 +3,15 @@
 // into answers.
 
 import { type ClaimOutcome, errorName, type LedgerBinding, type LedgerEvent } from "job-ledger/client";
-import type { Deadline } from "./deadline.ts";
+import { Deadline } from "./deadline.ts";
 import type { DispatchQueues } from "./settings.ts";
 
 /** Milliseconds. Longer than Sume's 10 s timeout, shorter than its 30 s delay: its next retry can take over from a dead one. */
 const LEASE_MS = 15_000;
 /** Milliseconds to wait for another delivery of the same event that is being worked on. */
 const WAIT_MS = 5_000;
+/** Milliseconds for giving the claim back after a failure: with the delivery's 8 s still within Sume's 10. */
+const RELEASE_WITHIN_MS = 1_000;
 
 export type DeliveryOutcome =
   /** Every queue took its message, and the ledger knows it. */
@@ -96,7 +98,8 @@ async function dispatchClaimed(
   if (refused.length > 0) {
     const error = `these consumers' queues did not take their message: ${refused.join(", ")}`;
     // Free at once: a copy that waits in the ledger takes over. If this call fails, the end of the lease does the same.
-    await deadline.within(ledger.release({ jobId, token, error })).catch(() => undefined);
+    const soon = new Deadline(RELEASE_WITHIN_MS); // a queue that hung has used up the delivery's own time
+    await soon.within(ledger.release({ jobId, token, error })).catch(() => undefined);
     return { outcome: "queue_refused", consumers: refused, attempt };
   }
   try {

@@ -5,5 +5,5 @@ import { receive } from "./webhook.ts";
 export { Intake } from "./intake.ts";
 
 export default {
-  fetch: (request, env) => receive(request, env),
+  fetch: (request, env, ctx) => receive(request, env, ctx),
 } satisfies ExportedHandler<ReceiverEnv>;

@@ -6,7 +6,7 @@ import type { Conflict, DeliveryOutcome } from "./delivery.ts";
 
 export const WORKER = "receiver";
 
-/** An error line where somebody may have to act: what is `ledger_unavailable` or `queue_refused` comes again by itself. */
+/** An error line where something is down, though the delivery comes again. A conflict is told by the ledger, once. */
 export function logDelivery(
   event: string,
   { jobId, type }: { jobId: string; type?: string },
@@ -23,14 +23,19 @@ export function logDelivery(
       jobId,
       consumer,
       type,
-      attempt: "attempt" in delivery ? delivery.attempt : undefined,
+      attempt:
+        delivery.outcome === "duplicate"
+          ? delivery.settled.attempt
+          : "attempt" in delivery
+            ? delivery.attempt
+            : undefined,
       dispatchedTo: delivery.outcome === "accepted" ? delivery.dispatchedTo : undefined,
       refusedBy: delivery.outcome === "queue_refused" ? delivery.consumers : undefined,
       during: delivery.outcome === "ledger_unavailable" ? delivery.during : undefined,
       error: delivery.outcome === "ledger_unavailable" ? delivery.error : undefined,
       conflictWith: delivery.conflict?.recorded,
     },
-    troubled || delivery.conflict !== undefined ? "error" : "info",
+    troubled ? "error" : "info",
   );
 }
 

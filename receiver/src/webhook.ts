@@ -13,7 +13,7 @@ import { checkSignature } from "./signature.ts";
 
 const PATH = "/webhooks/sume";
 
-export async function receive(request: Request, env: ReceiverEnv): Promise<Response> {
+export async function receive(request: Request, env: ReceiverEnv, ctx: ExecutionContext): Promise<Response> {
   if (new URL(request.url).pathname !== PATH) return answers.notFound();
   if (request.method !== "POST") return answers.methodNotAllowed();
   const deadline = new Deadline(ANSWER_WITHIN_MS);
@@ -29,7 +29,12 @@ export async function receive(request: Request, env: ReceiverEnv): Promise<Respo
     return answers.misconfigured();
   }
 
-  const body = await readBody(request);
+  let body: Uint8Array | null;
+  try {
+    body = await deadline.within(readBody(request));
+  } catch {
+    return refused("body_incomplete", answers.bodyIncomplete());
+  }
   if (body === null) return refused("too_large", answers.tooLarge(MAX_EVENT_BODY_BYTES));
   const signed = {
     timestamp: request.headers.get("x-sume-webhook-timestamp"),
@@ -45,11 +50,10 @@ export async function receive(request: Request, env: ReceiverEnv): Promise<Respo
 
   const { jobId, type } = event;
   const brought = { type, body: event.body, source: "webhook" } as const;
-  const [identity, delivery] = await Promise.all([
-    identifyWithin(deadline, env.LEDGER),
-    deliver(env.LEDGER, queues, { jobId, event: brought }, deadline),
-  ]);
-  logDelivery("delivery", { jobId, type }, identity, delivery);
+  const identity = identifyWithin(deadline, env.LEDGER);
+  const delivery = await deliver(env.LEDGER, queues, { jobId, event: brought }, deadline);
+  // Only the log line needs to know who we are; the answer does not wait for it.
+  ctx.waitUntil(identity.then((who) => logDelivery("delivery", { jobId, type }, who, delivery)));
   return answers.answer(jobId, delivery, Date.now());
 }
 

@@ -3,7 +3,7 @@
 
 import { createServer } from "node:http";
 import { buffer } from "node:stream/consumers";
-import type { AddressInfo } from "node:net";
+import { closeServer, listen } from "../tools/listen.ts";
 
 export type LossyProxy = AsyncDisposable & { url: string };
 
@@ -22,14 +22,9 @@ export async function startLossyProxy(target: string, losses: number): Promise<L
       else response.writeHead(answer.status, { "content-type": answer.headers.get("content-type") ?? "" }).end(text);
     })().catch(() => request.socket.destroy());
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
+  const port = await listen(server);
   return {
     url: `http://127.0.0.1:${port}/`,
-    [Symbol.asyncDispose]: () =>
-      new Promise((resolve) => {
-        server.closeAllConnections();
-        server.close(() => resolve());
-      }),
+    [Symbol.asyncDispose]: () => closeServer(server),
   };
 }

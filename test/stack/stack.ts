@@ -3,9 +3,17 @@
 
 import { setTimeout as pause } from "node:timers/promises";
 import { createTestHarness } from "wrangler";
-import type { ClaimView, JobView, ReopenArgs, ReopenOutcome } from "../../ledger-service/src/contract.ts";
+import type {
+  CancelExpectationOutcome,
+  ClaimView,
+  ExpectEventArgs,
+  ExpectEventOutcome,
+  JobView,
+  ReopenArgs,
+  ReopenOutcome,
+} from "../../ledger-service/src/contract.ts";
 import type { LedgerBinding } from "../../ledger-service/client/ledger-binding.ts";
-import { startSume, type Sume, type SumeOptions } from "../sume/simulator.ts";
+import { DEVELOPMENT_API_KEY, startSume, type Sume, type SumeOptions } from "../sume/simulator.ts";
 import { ROOT, quietWrangler } from "../tools/wrangler-env.ts";
 
 export const SECRET = "secret-that-must-not-be-logged";
@@ -24,10 +32,16 @@ type IntakeBinding = {
     dispatchedTo?: string[];
   }>;
 };
+type Expecting = {
+  expectEvent(args: ExpectEventArgs): Promise<ExpectEventOutcome>;
+  cancelExpectation(args: { jobId: string }): Promise<CancelExpectationOutcome>;
+};
 type RefusingQueue = {
   refuse(jobId: string, times: number): Promise<void>;
+  lose(jobId: string, times: number): Promise<void>;
   taken(jobId: string): Promise<number>;
 };
+type OperatorEnv = { ADMIN: AdminBinding; INTAKE: IntakeBinding; REFUSING_QUEUE: RefusingQueue };
 type StoredObject = { key: string; size: number };
 type Bucket = {
   list(options: { prefix: string }): Promise<{ objects: StoredObject[] }>;
@@ -81,6 +95,13 @@ export async function startStack(options: StackOptions = {}) {
     worker("test/workers/refusing-queue/wrangler.jsonc", "refusing-queue"),
     worker("test/workers/operator/wrangler.jsonc", "operator"),
     worker("test/workers/caller/wrangler.jsonc", "caller"),
+    {
+      configPath: "test/workers/reconciler/wrangler.jsonc",
+      vars: { SUME_API_URL: sume.origin, ...options.vars?.["reconciler"] },
+      secrets: { SUME_API_KEY: DEVELOPMENT_API_KEY },
+    },
+    { ...worker("test/workers/receiver-other/wrangler.jsonc", "receiver-other"), secrets: { ...receiverSecrets } },
+    worker("test/workers/scripted-other/wrangler.jsonc", "scripted-other"),
     ...(options.workers ?? []).map((name) => worker(`test/workers/${name}/wrangler.jsonc`, name)),
   ];
   const harness = createTestHarness({ root: ROOT, workers: workers(secrets) });
@@ -90,7 +111,7 @@ export async function startStack(options: StackOptions = {}) {
   sume.setReceiver(webhookUrl);
 
   // Asked for afresh each time: a reconfigured harness makes what it handed out before unusable.
-  const operator = () => harness.getWorker<{ ADMIN: AdminBinding; INTAKE: IntakeBinding }>("operator").getEnv();
+  const operator = () => harness.getWorker<OperatorEnv>("operator").getEnv();
   /** Calls a method of a test Worker that answers calls over HTTP (test/workers/remote says which, and why so). */
   const call = async <T>(name: string, method: string, ...args: unknown[]): Promise<T> => {
     const request = { method: "POST", body: JSON.stringify({ method, args }) };
@@ -99,12 +120,12 @@ export async function startStack(options: StackOptions = {}) {
     const { value }: { value: T } = JSON.parse(await response.text());
     return value;
   };
-  const inspect = async (jobId: string, body: boolean): Promise<JobView | null> => {
-    const args = { namespace: NAMESPACE, jobId, actor: "tests", body };
+  const inspect = async (jobId: string, namespace: string, body: boolean): Promise<JobView | null> => {
+    const args = { namespace, jobId, actor: "tests", body };
     const { value } = await call<{ value: JobView | null }>("caller", "call", "ADMIN", "inspect", args);
     return value;
   };
-  const record = (jobId: string): Promise<JobView | null> => inspect(jobId, false);
+  const record = (jobId: string, namespace = NAMESPACE): Promise<JobView | null> => inspect(jobId, namespace, false);
   const claimOf = async (jobId: string, consumer: string): Promise<ClaimView | undefined> =>
     (await record(jobId))?.claims.find((claim) => claim.consumer === consumer);
 
@@ -116,19 +137,18 @@ export async function startStack(options: StackOptions = {}) {
     call,
     record,
     /** The record with the events' bodies. */
-    recordWithBodies: (jobId: string): Promise<JobView | null> => inspect(jobId, true),
+    recordWithBodies: (jobId: string): Promise<JobView | null> => inspect(jobId, NAMESPACE, true),
     claimOf,
     /** The `Ledger` binding of that Worker, with its identity. */
-    ledgerOf: async (name: string): Promise<LedgerBinding> =>
-      (await harness.getWorker<{ LEDGER: LedgerBinding }>(name).getEnv()).LEDGER,
-    refusingQueue: (): Promise<RefusingQueue> =>
-      // The harness types an export by its module, which belongs to the other TypeScript program.
-      harness.getWorker("refusing-queue").getExport() as unknown as Promise<RefusingQueue>,
+    ledgerOf: async (name: string): Promise<LedgerBinding & Expecting> =>
+      (await harness.getWorker<{ LEDGER: LedgerBinding & Expecting }>(name).getEnv()).LEDGER,
+    refusingQueue: async (): Promise<RefusingQueue> => (await operator()).REFUSING_QUEUE,
     /** Waits until every consumer that was sent a message has settled its claim. */
-    untilSettled: (jobId: string): Promise<JobView> =>
+    untilSettled: (jobId: string, namespace = NAMESPACE): Promise<JobView> =>
       until(`job ${jobId} to be settled`, async () => {
-        const job = await record(jobId);
-        return job !== null && job.unfinished.length === 0 ? job : undefined;
+        const job = await record(jobId, namespace);
+        const settled = job !== null && job.events.length > 0 && job.unfinished.length === 0;
+        return settled ? job : undefined;
       }),
     archived: async (prefix: string): Promise<StoredObject[]> => {
       const { ARTIFACTS } = await harness.getWorker<{ ARTIFACTS: Bucket }>("artifact-archive").getEnv();
@@ -141,10 +161,7 @@ export async function startStack(options: StackOptions = {}) {
     },
     /** The Workers' log lines so far. */
     logs: (): LogLine[] =>
-      harness.getLogs().flatMap(({ message }) => {
-        const line = String(message);
-        return line.startsWith("{") ? [JSON.parse(line)] : [];
-      }),
+      harness.getLogs().flatMap(({ message }) => (message.startsWith("{") ? [JSON.parse(message)] : [])),
     /** Deploys the receiver anew with other secrets; storage stays. */
     setReceiverSecrets: (receiverSecrets: ReceiverSecrets): Promise<void> =>
       harness.update((current) => ({ ...current, workers: workers(receiverSecrets) })),

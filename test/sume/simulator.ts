@@ -3,8 +3,8 @@
 // Leaves out how jobs come to run: whoever starts it creates and ends them.
 
 import { createServer } from "node:http";
-import type { Server } from "node:http";
 import { answerControl } from "./control.ts";
+import { listen } from "../tools/listen.ts";
 import { deliver } from "./deliver.ts";
 import type { Attempt, Delivery, DeliveryOptions, RetryPolicy } from "./deliver.ts";
 import { Faults } from "./faults.ts";
@@ -65,6 +65,8 @@ export interface Sume {
   rotate(newSecret: string): void;
   /** Drops all secrets but the newest. */
   retire(): void;
+  /** From now on the job's deliveries go to a path that the receiver does not serve, and are refused. */
+  misdirect(jobId: string): void;
   /** Makes an endpoint's next answers faulty: all of them unless `times` is given. */
   misbehave(endpoint: ApiEndpoint, fault: Fault, times?: number): void;
   /** Ends all misbehaviour. */
@@ -85,6 +87,7 @@ export async function startSume(options: SumeOptions = {}): Promise<Sume> {
   const requests: RecordedRequest[] = [];
   const deliveries: DeliveryRecord[] = [];
   const running = new Set<Promise<Delivery>>();
+  const misdirected = new Set<string>();
   const closing = new AbortController();
 
   const server = createServer();
@@ -126,7 +129,8 @@ export async function startSume(options: SumeOptions = {}): Promise<Sume> {
     const job = jobs.get(jobId);
     if (!hasEnded(job)) throw new Error(`sume: ${jobId} is ${job.state}: end it first`);
     if (receiverUrl === null) throw new Error("sume: no receiver: set one with setReceiver");
-    const delivery = run(job, receiverUrl, trigger, own);
+    const url = misdirected.has(jobId) ? new URL("/misdirected", receiverUrl).href : receiverUrl;
+    const delivery = run(job, url, trigger, own);
     running.add(delivery);
     return delivery.finally(() => running.delete(delivery));
   }
@@ -180,23 +184,13 @@ export async function startSume(options: SumeOptions = {}): Promise<Sume> {
     retire: () => {
       secrets.splice(1);
     },
+    misdirect: (jobId) => {
+      misdirected.add(jobId);
+    },
     misbehave: (endpoint, fault, times = Number.POSITIVE_INFINITY) => faults.set(endpoint, fault, times),
     behave: () => faults.clear(),
     close,
   };
-}
-
-/** Listens on loopback and says at which port. */
-function listen(server: Server, port: number): Promise<number> {
-  return new Promise((done, fail) => {
-    server.once("error", fail);
-    server.listen(port, "127.0.0.1", () => {
-      server.off("error", fail);
-      const address = server.address();
-      if (address !== null && typeof address === "object") done(address.port);
-      else fail(new Error("sume: the server has no port"));
-    });
-  });
 }
 
 function checkedUrl(url: string): string {

@@ -11,6 +11,7 @@ const WORKERS = [
   { folder: "receiver", env: "ReceiverEnv", bound: ["ledger-service"] },
   { folder: "consumers/artifact-archive", env: "ArtifactArchiveEnv", bound: ["ledger-service"] },
   { folder: "consumers/job-index", env: "JobIndexEnv", bound: ["ledger-service"] },
+  { folder: "consumers/reconciler", env: "ReconcilerEnv", bound: ["ledger-service", "receiver"] },
 ];
 
 const check = process.argv.includes("--check") ? ["--check"] : [];

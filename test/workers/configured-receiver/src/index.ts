@@ -4,12 +4,12 @@
 import { receive } from "../../../../receiver/src/webhook.ts";
 
 export default {
-  fetch: (request, env) => {
+  fetch: (request, env, ctx) => {
     const settings: Record<string, string | null> = JSON.parse(request.headers.get("x-settings") ?? "{}");
     const changed = Object.assign({ ...env }, settings);
     for (const [name, value] of Object.entries(settings)) {
       if (value === null) Reflect.deleteProperty(changed, name);
     }
-    return receive(request, changed);
+    return receive(request, changed, ctx);
   },
 } satisfies ExportedHandler<ReceiverEnv>;

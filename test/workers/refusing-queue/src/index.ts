@@ -1,5 +1,5 @@
-// A queue producer that can be told to refuse: bound to the receiver in place of the scripted consumer's queue. What it does
-// not refuse it passes on to the real queue, and it keeps count of it.
+// A queue producer that can be told to refuse messages, or to lose them: bound to the receiver in place of the scripted
+// consumer's queue. Every other message it passes on to the real queue, and it keeps count of those.
 
 import { WorkerEntrypoint } from "cloudflare:workers";
 import type { JobMessage } from "job-ledger/client";
@@ -7,6 +7,7 @@ import type { JobMessage } from "job-ledger/client";
 type Env = { QUEUE: Queue<JobMessage> };
 
 const refusals = new Map<string, number>();
+const losses = new Map<string, number>();
 const taken = new Map<string, number>();
 
 export default class RefusingQueue extends WorkerEntrypoint<Env> {
@@ -15,18 +16,26 @@ export default class RefusingQueue extends WorkerEntrypoint<Env> {
     refusals.set(jobId, times);
   }
 
+  /** The next `times` messages for the job are taken and lost. */
+  lose(jobId: string, times: number): void {
+    losses.set(jobId, times);
+  }
+
   /** Messages for the job that were passed on. */
   taken(jobId: string): number {
     return taken.get(jobId) ?? 0;
   }
 
   async send(message: JobMessage): Promise<void> {
-    const left = refusals.get(message.jobId) ?? 0;
-    if (left > 0) {
-      refusals.set(message.jobId, left - 1);
-      throw new Error("refused as told");
-    }
+    if (use(refusals, message.jobId)) throw new Error("refused as told");
+    if (use(losses, message.jobId)) return;
     taken.set(message.jobId, (taken.get(message.jobId) ?? 0) + 1);
     await this.env.QUEUE.send(message);
   }
+}
+
+function use(left: Map<string, number>, jobId: string): boolean {
+  const times = left.get(jobId) ?? 0;
+  left.set(jobId, times - 1);
+  return times > 0;
 }

@@ -7,7 +7,7 @@ import * as v from "valibot";
 const Payload = v.looseObject({
   script: v.optional(
     v.object({ failAttempts: v.optional(v.union([v.number(), v.picklist(["always", "permanently"])]), 0) }),
-    {},
+    { failAttempts: 0 },
   ),
 });
 
@@ -17,7 +17,7 @@ export default {
       batch,
       env.LEDGER,
       async (job) => {
-        const { failAttempts = 0 } = v.parse(Payload, job.payload()).script;
+        const { failAttempts } = v.parse(Payload, job.payload()).script;
         if (failAttempts === "permanently") throw new NonRetryableError("scripted to fail permanently");
         if (failAttempts === "always" || job.attempt <= failAttempts) {
           throw new Error(`scripted to fail attempt ${job.attempt}`);

@@ -1,0 +1,8 @@
+// The reconciler's entry module: a queue consumer of the ledger's alerts.
+
+import type { AlertMessage } from "job-ledger/client";
+import { takeAlerts } from "./alerts.ts";
+
+export default {
+  queue: (batch, env) => takeAlerts(batch, { ...env }),
+} satisfies ExportedHandler<ReconcilerEnv, AlertMessage>;

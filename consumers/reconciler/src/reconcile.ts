@@ -1,0 +1,108 @@
+// What to do about an alert. Everything it starts may be done twice: alerts come at least once, and again until the job is
+// finished.
+
+import type { AlertMessage } from "job-ledger/client";
+import type { Settings } from "./settings.ts";
+import { redeliver, status, type SumeTrouble } from "./sume.ts";
+
+/** For the log, and whether the message must come again before the job's object rings next. */
+export type Next = {
+  outcome: string;
+  level: "info" | "error";
+  detail?: string | undefined;
+  /** Milliseconds; absent: done with. */
+  retryAfterMs?: number;
+};
+
+/** From this ring on a job that Sume does not know is given up: a status may lag behind a job's start, but not so long. */
+const GIVE_UP_UNKNOWN_AT_RING = 3;
+
+/** @throws {SettingsError} naming what is not configured, and what the bindings throw. */
+export async function reconcile(alert: AlertMessage, settings: Settings): Promise<Next> {
+  switch (alert.reason) {
+    case "not_arrived":
+      return await fetchEvent(alert, settings);
+    case "not_finished":
+      return await dispatchAgain(alert, settings);
+    case "conflict":
+      return {
+        outcome: "conflict",
+        level: "error",
+        detail:
+          "two event types came for this job: inspect it, and reopen with the other type if that is the right one",
+      };
+    default:
+      return alert.reason satisfies never;
+  }
+}
+
+async function fetchEvent({ namespace, jobId, ring }: AlertMessage, settings: Settings): Promise<Next> {
+  const { keyName, ...api } = settings.sume();
+  const job = await status(api, jobId);
+  switch (job.kind) {
+    case "not_ended":
+      // Of what came from outside only what looks like a state is logged.
+      return {
+        outcome: "not_ended",
+        level: "info",
+        detail: /^\w{1,32}$/.test(job.state) ? job.state : "another state",
+      };
+    case "unknown_job": {
+      if (ring < GIVE_UP_UNKNOWN_AT_RING) return { outcome: "unknown_job", level: "info" };
+      const cancelled = await settings.admin.cancelExpectation({ namespace, jobId, actor: "reconciler" });
+      return { outcome: "gave_up_unknown_job", level: "error", detail: `expectation ${cancelled.outcome}` };
+    }
+    case "ended": {
+      if (ring === 1) {
+        // The real, signed event through the front door. If that does not work either, the next ring ingests.
+        const asked = await redeliver(api, jobId);
+        if (asked.kind === "asked") return { outcome: "asked_to_redeliver", level: "info" };
+        return asked.kind === "unknown_job" ? { outcome: "not_redelivered", level: "error" } : trouble(asked, keyName);
+      }
+      const event = { type: job.eventType, body: job.body, source: "poll" } as const;
+      const ingested = await settings.intake().ingest({ namespace, jobId, event });
+      return settled("ingested", ingested.outcome);
+    }
+    case "forbidden":
+    case "unavailable":
+    case "unexpected":
+      return trouble(job, keyName);
+    default:
+      return job satisfies never;
+  }
+}
+
+async function dispatchAgain({ namespace, jobId, pending }: AlertMessage, settings: Settings): Promise<Next> {
+  const sent = await settings.intake().redispatch({ namespace, jobId, pending });
+  return settled("redispatched", sent.outcome);
+}
+
+/** What the receiver answered; what did not get through is tried again. */
+function settled(done: string, outcome: string): Next {
+  const through = outcome === "accepted" || outcome === "redispatched" || outcome === "duplicate";
+  return through
+    ? { outcome: done, level: "info", detail: outcome }
+    : { outcome: `not_${done}`, level: "error", detail: outcome, retryAfterMs: 0 };
+}
+
+function trouble(answer: SumeTrouble, keyName: string): Next {
+  switch (answer.kind) {
+    case "forbidden":
+      return {
+        outcome: "sume_forbidden",
+        level: "error",
+        detail: `Sume answered ${answer.status}: set the secret ${keyName} to a valid key`,
+      };
+    case "unavailable":
+      return {
+        outcome: "sume_unavailable",
+        level: "error",
+        detail: answer.why,
+        retryAfterMs: answer.retryAfterMs,
+      };
+    case "unexpected":
+      return { outcome: "sume_unexpected", level: "error", detail: answer.why };
+    default:
+      return answer satisfies never;
+  }
+}

@@ -1,0 +1,59 @@
+// The reconciler's configuration for one namespace: Sume's API and its key, the namespace's receiver, the ledger.
+
+import type { AdminCancelExpectationArgs, CancelExpectationOutcome, LedgerEvent } from "job-ledger/client";
+
+export type Intake = {
+  ingest(args: { namespace: string; jobId: string; event: LedgerEvent }): Promise<{ outcome: string }>;
+  redispatch(args: { namespace: string; jobId: string; pending: string[] }): Promise<{ outcome: string }>;
+};
+export type LedgerAdmin = {
+  cancelExpectation(args: AdminCancelExpectationArgs): Promise<CancelExpectationOutcome>;
+};
+/** The environment: what is named after a namespace is looked up by its name. */
+export type Bindings = { LEDGER_ADMIN: LedgerAdmin; [name: string]: unknown };
+/** What only some alerts need is read when they do: an alert must not fail for want of what it does not use. */
+export type Settings = {
+  sume(): { apiUrl: string; apiKey: string; keyName: string };
+  intake(): Intake;
+  admin: LedgerAdmin;
+};
+
+/** A mistake in the reconciler's configuration; the message names what to set, and never a value. */
+export class SettingsError extends Error {
+  override name = "SettingsError";
+}
+
+/** The functions throw a `SettingsError` for what is missing or malformed. */
+export function readSettings(env: Bindings, namespace: string): Settings {
+  const suffix = namespace.toUpperCase().replaceAll("-", "_");
+  return {
+    admin: env.LEDGER_ADMIN,
+    intake: () => {
+      const intake = env[`INTAKE_${suffix}`];
+      if (isBinding(intake)) return intake;
+      throw new SettingsError(
+        `bind the receiver of the namespace ${namespace} as INTAKE_${suffix} under "services", entrypoint Intake`,
+      );
+    },
+    sume: () => {
+      const own = `SUME_API_KEY_${suffix}`;
+      const keyName = isText(env[own]) ? own : "SUME_API_KEY";
+      const apiKey = env[keyName];
+      const apiUrl = env.SUME_API_URL;
+      if (!isText(apiKey)) throw new SettingsError(`set the secret SUME_API_KEY, or ${own}, to a key of Sume's API`);
+      if (!isText(apiUrl) || !/^https?:$/.test(URL.parse(apiUrl)?.protocol ?? "")) {
+        throw new SettingsError("set SUME_API_URL to the base URL of Sume's API, such as https://api.sume.example");
+      }
+      return { apiUrl, apiKey, keyName };
+    },
+  };
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string" && value.trim() !== "";
+}
+
+/** By its name it is a receiver's `Intake`; what a binding is cannot be seen from its properties. */
+function isBinding(value: unknown): value is Intake {
+  return typeof value === "object" && value !== null;
+}

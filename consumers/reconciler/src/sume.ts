@@ -1,0 +1,104 @@
+// A client for the two endpoints of Sume's API that the backup needs: a job's status, and asking for its webhook again.
+// Whatever the other side does becomes one of a few answers; nothing here throws, retries or logs.
+
+import { EventType, MAX_EVENT_BODY_BYTES } from "job-ledger/client";
+import * as v from "valibot";
+
+const DEFAULT_TIMEOUT_MS = 10_000;
+
+export type SumeApi = {
+  apiUrl: string;
+  apiKey: string;
+  /** Milliseconds for a call, its answer's body included; 10 s by default. */
+  timeoutMs?: number;
+};
+
+/** What went wrong with a call, whichever it was. */
+export type SumeTrouble =
+  /** 401 or 403: the key is wrong, or may not do this. */
+  | { kind: "forbidden"; status: number }
+  /** 429, 5xx, or no answer in time: worth trying again, not before `retryAfterMs` where Sume named one. */
+  | { kind: "unavailable"; why: string; retryAfterMs: number }
+  /** An answer that is not what the API documents. */
+  | { kind: "unexpected"; why: string };
+
+export type StatusAnswer =
+  /** `body` is the answer's text as it came, to be kept as the event's. */
+  | { kind: "ended"; eventType: string; body: string }
+  | { kind: "not_ended"; state: string }
+  | { kind: "unknown_job" }
+  | SumeTrouble;
+
+export type RedeliverAnswer = { kind: "asked" } | { kind: "unknown_job" } | SumeTrouble;
+
+/** The states in which a job has ended. Every other one, also one not known here, is «not ended»: the alert comes again. */
+const ENDED = new Set(["completed", "failed", "canceled", "expired"]);
+
+const Status = v.looseObject({ job_id: v.string(), status: v.string(), event: v.optional(EventType) });
+
+/** `GET /v1/jobs/{job_id}/status` */
+export async function status(api: SumeApi, jobId: string): Promise<StatusAnswer> {
+  const answer = await call(api, "GET", jobId, "status");
+  if ("kind" in answer) return answer;
+  if (new TextEncoder().encode(answer.body).length > MAX_EVENT_BODY_BYTES) {
+    return { kind: "unexpected", why: "the status is larger than an event may be" };
+  }
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(answer.body);
+  } catch {
+    return { kind: "unexpected", why: "the status is not JSON" };
+  }
+  const checked = v.safeParse(Status, parsed);
+  if (!checked.success) {
+    return { kind: "unexpected", why: `the status has no usable ${v.getDotPath(checked.issues[0]) ?? "fields"}` };
+  }
+  const { job_id, status: state, event = `job.${state}` } = checked.output;
+  if (job_id !== jobId) return { kind: "unexpected", why: "the status is of another job" };
+  return ENDED.has(state) ? { kind: "ended", eventType: event, body: answer.body } : { kind: "not_ended", state };
+}
+
+/** `POST /v1/jobs/{job_id}/webhook/redeliver` */
+export async function redeliver(api: SumeApi, jobId: string): Promise<RedeliverAnswer> {
+  const answer = await call(api, "POST", jobId, "webhook/redeliver");
+  return "kind" in answer ? answer : { kind: "asked" };
+}
+
+async function call(
+  { apiUrl, apiKey, timeoutMs = DEFAULT_TIMEOUT_MS }: SumeApi,
+  method: string,
+  jobId: string,
+  endpoint: string,
+): Promise<{ body: string } | { kind: "unknown_job" } | SumeTrouble> {
+  const path = `/v1/jobs/${encodeURIComponent(jobId)}/${endpoint}`;
+  const url = new URL(`${apiUrl.replace(/\/+$/, "")}${path}`);
+  // A job id of dots would be taken for a step up the path.
+  if (!url.pathname.endsWith(path)) return { kind: "unexpected", why: "the job id cannot stand in a URL" };
+  let response: Response;
+  let body: string;
+  try {
+    // No redirect is followed: the key is for this origin.
+    const headers = { authorization: `Bearer ${apiKey}`, accept: "application/json" };
+    response = await fetch(url, { method, headers, redirect: "manual", signal: AbortSignal.timeout(timeoutMs) });
+    body = await response.text();
+  } catch (error) {
+    const late = error instanceof Error && error.name === "TimeoutError";
+    return { kind: "unavailable", why: late ? "no answer in time" : "no connection", retryAfterMs: 0 };
+  }
+  if (response.ok) return { body };
+  const { status: code } = response;
+  if (code === 401 || code === 403) return { kind: "forbidden", status: code };
+  if (code === 404) return { kind: "unknown_job" };
+  if (code === 429 || code >= 500) {
+    return { kind: "unavailable", why: `answered ${code}`, retryAfterMs: retryAfterMs(response) };
+  }
+  return { kind: "unexpected", why: `answered ${code}` };
+}
+
+/** RFC 9110: seconds or an HTTP date. */
+function retryAfterMs(response: Response): number {
+  const value = response.headers.get("retry-after") ?? "";
+  if (/^\d{1,9}$/.test(value)) return Number(value) * 1_000;
+  const date = Date.parse(value);
+  return Number.isNaN(date) ? 0 : Math.max(0, date - Date.now());
+}

@@ -1,0 +1,148 @@
+// The one alarm: cleanup when its time has come and never before, and that no failure loses it.
+
+import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import type { JobLedger } from "../../../ledger-service/src/job-ledger.ts";
+import { age, alarmOf, EVENT, evict, finish, jobObject, ledger, rowsOf, setAlarm, tablesOf } from "./job-object.ts";
+
+const index = ledger("index");
+const SOON = { timeout: 4_000, interval: 10 };
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+describe("cleanup", () => {
+  test("by the platform's alarm removes rows, tables and the alarm; the job is new and its fence higher", async () => {
+    const first = await index.claim({ jobId: "clean", event: EVENT, token: "t" });
+    await index.complete({ jobId: "clean", token: "t" });
+    await age("clean", "index");
+    await setAlarm("clean", Date.now());
+    await vi.waitFor(async () => expect(await tablesOf("clean")).toEqual([]), SOON);
+    expect(await index.inspect({ jobId: "clean" })).toBeNull();
+    expect(await alarmOf("clean")).toBeNull();
+    expect(await index.claim({ jobId: "clean" })).toEqual({ outcome: "unknown" });
+
+    const again = await index.claim({ jobId: "clean", event: EVENT, token: "t" });
+    expect(again).toMatchObject({ outcome: "claimed", attempt: 1, event: EVENT });
+    expect("fence" in again && again.fence).toBeGreaterThan("fence" in first ? first.fence : Number.NaN);
+    expect(await index.inspect({ jobId: "clean" })).toMatchObject({ claims: [{ history: [{ verb: "claim" }] }] });
+  });
+
+  test("by the platform's alarm, with the record in memory", async () => {
+    await finish("clean-warm", "index");
+    await age("clean-warm", "index");
+    await index.inspect({ jobId: "clean-warm" });
+    await setAlarm("clean-warm", Date.now());
+    await vi.waitFor(async () => expect(await tablesOf("clean-warm")).toEqual([]), SOON);
+    expect(await index.inspect({ jobId: "clean-warm" })).toBeNull();
+  });
+
+  test.each(["claimed", "released", "reopened", "dispatched"])(
+    "never of a job that is unfinished (%s)",
+    async (state) => {
+      const jobId = `unfinished-${state}`;
+      await index.claim({ jobId, event: EVENT, token: "t" });
+      if (state === "released") await index.release({ jobId, token: "t" });
+      if (state === "dispatched") await index.complete({ jobId, token: "t", dispatchedTo: ["mail"] });
+      if (state === "reopened") {
+        await index.complete({ jobId, token: "t" });
+        const reopening = { actor: "ann", consumer: "index", eventType: null };
+        await runInDurableObject(jobObject(jobId), (job: JobLedger) => job.reopen(reopening));
+      }
+      await age(jobId, "index");
+      const kept = async () => (await rowsOf(jobId)).filter(({ kind }) => kind !== "job"); // that is the watch's
+      const before = await kept();
+      await setAlarm(jobId, Date.now() + 60_000);
+      expect(await runDurableObjectAlarm(jobObject(jobId))).toBe(true);
+      expect(await kept()).toEqual(before);
+    },
+  );
+
+  test("gives way to the watch at a reopening, which is due at once", async () => {
+    await finish("called-off", "index");
+    expect(await alarmOf("called-off")).toBeGreaterThan(Date.now() + 60_000);
+    const reopening = { actor: "ann", consumer: "index", eventType: null };
+    await runInDurableObject(jobObject("called-off"), (job: JobLedger) => job.reopen(reopening));
+    await vi.waitFor(async () => {
+      expect(await index.inspect({ jobId: "called-off" })).toMatchObject({ watch: { rings: 1 } });
+    }, SOON);
+  });
+});
+
+describe("an alarm", () => {
+  test("before it is due is set again, and nothing is removed", async () => {
+    await finish("early", "index");
+    const due = await alarmOf("early");
+    const before = await rowsOf("early");
+    expect(due).not.toBeNull();
+    expect(await runDurableObjectAlarm(jobObject("early"))).toBe(true);
+    expect(await alarmOf("early")).toBe(due);
+    expect(await rowsOf("early")).toEqual(before);
+  });
+
+  test("before it is due, rung by the platform, is set again", async () => {
+    await finish("early-real", "index");
+    const due = await alarmOf("early-real");
+    await evict("early-real");
+    await setAlarm("early-real", Date.now());
+    await vi.waitFor(async () => expect(await alarmOf("early-real")).toBe(due), SOON);
+  });
+
+  test("on an object that holds nothing does nothing", async () => {
+    await setAlarm("empty", Date.now() + 60_000);
+    expect(await runDurableObjectAlarm(jobObject("empty"))).toBe(true);
+    expect(await alarmOf("empty")).toBeNull();
+  });
+
+  test("whose work throws is logged without what the error says, and set again", async () => {
+    const errors = vi.spyOn(console, "error").mockImplementation(() => undefined);
+    await finish("broken", "index");
+    await runInDurableObject(jobObject("broken"), (_, { storage }) => {
+      storage.sql.exec("UPDATE entry SET state = 'canary-7f3a'");
+    });
+    await evict("broken");
+    const before = Date.now();
+    expect(await runDurableObjectAlarm(jobObject("broken"))).toBe(true);
+    const due = await alarmOf("broken");
+    expect(due).toBeGreaterThan(before);
+    expect(due).toBeLessThanOrEqual(Date.now() + 3_600_000);
+    const lines = errors.mock.calls.map(([line]) => String(line));
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toContain('"event":"alarm"');
+    expect(lines[0]).not.toContain("canary-7f3a");
+  });
+
+  test("whose work throws, rung by the platform, is set again, and does its work once it can", async () => {
+    const errors = vi.spyOn(console, "error").mockImplementation(() => undefined);
+    await finish("mended", "index");
+    await age("mended", "index");
+    const rows = await rowsOf("mended");
+    await runInDurableObject(jobObject("mended"), (_, { storage }) => {
+      storage.sql.exec("UPDATE entry SET state = 'broken'");
+    });
+    await evict("mended");
+    await setAlarm("mended", Date.now());
+    await vi.waitFor(async () => {
+      expect(errors).toHaveBeenCalled();
+      expect(await alarmOf("mended")).toBeGreaterThan(Date.now());
+    }, SOON);
+    await runInDurableObject(jobObject("mended"), async (_, { storage }) => {
+      for (const { kind, name, state } of rows) {
+        storage.sql.exec("UPDATE entry SET state = ? WHERE kind = ? AND name = ?", state, kind, name);
+      }
+      await storage.setAlarm(Date.now());
+    });
+    await vi.waitFor(async () => expect(await tablesOf("mended")).toEqual([]), SOON);
+  });
+
+  test("that was lost is made good by the next call that finds it overdue", async () => {
+    await finish("overdue", "index");
+    await age("overdue", "index");
+    await runInDurableObject(jobObject("overdue"), (_, { storage }) => storage.deleteAlarm());
+    await evict("overdue");
+    await index.claim({ jobId: "overdue", event: EVENT });
+    // Set to a time that has passed it rings at once, and the job is cleaned up.
+    await vi.waitFor(async () => expect(await tablesOf("overdue")).toEqual([]), { timeout: 1_000, interval: 10 });
+  });
+});

@@ -1,0 +1,63 @@
+// What the ledger logs: each decision, and never what is secret or large.
+
+import { exports } from "cloudflare:workers";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { EVENT, ledger, OTHER_EVENT } from "./job-object.ts";
+
+const index = ledger("index");
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+/** What the steps log, line by line. */
+async function logged(steps: () => Promise<unknown>): Promise<string[]> {
+  const spies = [vi.spyOn(console, "log"), vi.spyOn(console, "error")];
+  await steps();
+  return spies.flatMap(({ mock }) => mock.calls.map(([line]) => String(line)));
+}
+
+describe("log lines", () => {
+  test("hold the decision and who it was for, and no token, body, result or error", async () => {
+    const canary = "canary-7f3a";
+    const args = { jobId: "logged", token: canary };
+    const lines = await logged(async () => {
+      await index.claim({ ...args, event: { ...EVENT, body: `"${canary}"` } });
+      await index.renew({ claims: [args] });
+      await index.release({ ...args, error: canary });
+      await index.claim(args);
+      await index.complete({ ...args, result: canary });
+      await index.claim(args);
+      await index.complete({ jobId: "logged", token: `${canary}2` });
+      await exports.LedgerAdmin.reopen({ namespace: "n", jobId: "logged", actor: "ann", consumer: "index" });
+      await index.inspect({ jobId: "logged", body: true });
+    });
+    expect(lines.join("\n")).not.toContain(canary);
+    const decisions = lines.map((line): unknown => JSON.parse(line));
+    expect(decisions).toMatchObject(
+      [
+        ["claim", "claimed"],
+        ["renew", "ok"],
+        ["release", "ok"],
+        ["claim", "claimed"],
+        ["complete", "ok"],
+        ["claim", "completed"],
+        ["complete", "stale"],
+        ["reopen", "reopened"],
+      ].map(([event, outcome]) => ({
+        worker: "ledger-service",
+        event,
+        outcome,
+        namespace: "n",
+        jobId: "logged",
+        consumer: "index",
+      })),
+    );
+  });
+
+  test("tell of a conflict", async () => {
+    await index.claim({ jobId: "two-types", event: EVENT });
+    const lines = await logged(() => index.claim({ jobId: "two-types", event: OTHER_EVENT }));
+    expect(lines.join("\n")).toContain("conflict");
+  });
+});

@@ -10,17 +10,29 @@ const root = resolve(import.meta.dirname, "..");
 export default defineConfig({
   root,
   test: {
-    // The Workers' own log lines, one per decision, are no news to whoever runs the tests; those that matter are asserted.
-    onConsoleLog: (text) => !text.startsWith('{"level":'),
+    // Much of the time goes by in other processes: real workerd, real HTTP.
+    maxWorkers: 3,
     projects: [
       {
         root,
         plugins: [cloudflareTest({ wrangler: { configPath: "./ledger-service/wrangler.jsonc" } })],
-        test: { name: "workerd", include: ["test/workerd/**/*.test.ts"], globalSetup: "test/tools/faulty-sume.ts" },
+        test: {
+          name: "workerd",
+          include: ["test/workerd/**/*.test.ts"],
+          globalSetup: "test/tools/faulty-sume.ts",
+          setupFiles: "test/tools/quiet-logs.ts",
+        },
       },
       {
         root,
-        test: { name: "node", include: ["test/**/*.test.ts"], exclude: ["test/workerd/**"], testTimeout: 30_000 },
+        test: {
+          name: "node",
+          include: ["test/**/*.test.ts"],
+          exclude: ["test/workerd/**"],
+          testTimeout: 30_000,
+          // Every file starts Workers of its own; what they share is wrangler, whose import takes seconds.
+          isolate: false,
+        },
       },
     ],
   },

@@ -10,9 +10,14 @@ export class ClaimLostError extends Error {
   override name = "ClaimLostError";
 }
 
-/** By name, so that a class of the same name from another copy of this package, or from Workflows, counts as well. */
+/** Also by name, so that a class of that name from another copy of this package, or from Workflows, counts as well. */
 export function isNonRetryable(error: unknown): boolean {
-  return error instanceof Error && error.name === "NonRetryableError";
+  return error instanceof NonRetryableError || (error instanceof Error && error.name === "NonRetryableError");
+}
+
+/** Calling again would be one more to the load; the platform marks its errors so. */
+export function isOverloaded(error: unknown): boolean {
+  return error instanceof Error && "overloaded" in error && error.overloaded === true;
 }
 
 /** The ledger refused the call itself (its errors carry a `code`): the same call would be refused again. */

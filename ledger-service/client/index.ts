@@ -25,6 +25,7 @@ export type {
 export { describeIssue, EventType, JobId } from "../src/contract.ts";
 export { MAX_EVENT_BODY_BYTES } from "../src/limits.ts";
 export { errorName, log } from "../src/log.ts";
+export { withTimeout } from "../src/timeout.ts";
 export { type ConsumeOptions, consume, type JobMessage } from "./consume.ts";
 export { type Job, parseBody, type Work } from "./job.ts";
 export { identify, type LedgerBinding } from "./ledger-binding.ts";

@@ -1,66 +1,95 @@
 // Keeps the leases of claims alive while their work runs: one timer and one `renew` call for all of them. A Worker may make
 // only about 32 service-binding calls per invocation, so a call per claim would not do.
 
+import type { RenewAnswer } from "../src/contract.ts";
+import { withTimeout } from "../src/timeout.ts";
 import { ClaimLostError } from "./errors.ts";
 import type { LedgerBinding } from "./ledger-binding.ts";
 
 export type HeldClaim = { jobId: string; token: string; leaseExpiresAt: number };
-type Kept = HeldClaim & { abort: AbortController };
+/** A claim that is being kept. `signal` is aborted when it is lost, or its lease ran out and could not be renewed. */
+export type Lease = { readonly signal: AbortSignal; readonly expiresAt: number; stop(): void };
+type Kept = HeldClaim & { abort: AbortController; end: ReturnType<typeof setTimeout> | null };
 
 export class LeaseKeeper {
   readonly #ledger: Pick<LedgerBinding, "renew">;
   readonly #leaseMs: number;
   readonly #kept = new Set<Kept>();
   #timer: ReturnType<typeof setTimeout> | null = null;
+  #renewing = false;
 
-  /** Renews every `leaseMs / 2`: one renewal may fail before a lease runs out. */
+  /** Renews every `leaseMs / 2`, and what failed again after `leaseMs / 8`: well before a lease runs out. */
   constructor(ledger: Pick<LedgerBinding, "renew">, leaseMs: number) {
     this.#ledger = ledger;
     this.#leaseMs = leaseMs;
   }
 
-  /** Keeps the claim until `stop` is called. `signal` is aborted when the claim is lost, or its lease could not be renewed. */
-  keep(claim: HeldClaim): { signal: AbortSignal; stop: () => void } {
-    const kept = { ...claim, abort: new AbortController() };
+  /** Keeps the claim until `stop` is called. */
+  keep(claim: HeldClaim): Lease {
+    const kept: Kept = { ...claim, abort: new AbortController(), end: null };
     this.#kept.add(kept);
-    this.#schedule();
-    const stop = () => {
-      this.#kept.delete(kept);
-      if (this.#kept.size === 0) this.#unschedule();
+    this.#abortAtEnd(kept);
+    this.#schedule(this.#leaseMs / 2);
+    return {
+      signal: kept.abort.signal,
+      get expiresAt() {
+        return kept.leaseExpiresAt;
+      },
+      stop: () => this.#drop(kept),
     };
-    return { signal: kept.abort.signal, stop };
   }
 
-  #schedule(): void {
-    this.#timer ??= setTimeout(() => {
-      void this.#renew().finally(() => {
-        this.#unschedule();
-        if (this.#kept.size > 0) this.#schedule();
-      });
-    }, this.#leaseMs / 2);
-  }
-
-  #unschedule(): void {
-    clearTimeout(this.#timer);
-    this.#timer = null;
+  #schedule(ms: number): void {
+    if (this.#timer !== null || this.#renewing || this.#kept.size === 0) return;
+    this.#timer = setTimeout(() => {
+      this.#timer = null;
+      void this.#renew();
+    }, ms);
   }
 
   async #renew(): Promise<void> {
-    const renewing = [...this.#kept];
-    const claims = renewing.map(({ jobId, token }) => ({ jobId, token }));
-    const answers = await this.#ledger.renew({ claims, leaseMs: this.#leaseMs }).catch(() => []);
-    const now = Date.now();
-    for (const [index, kept] of renewing.entries()) {
+    this.#renewing = true;
+    const renewed = [...this.#kept];
+    const claims = renewed.map(({ jobId, token }) => ({ jobId, token }));
+    let answers: RenewAnswer[] = [];
+    try {
+      answers = await withTimeout(this.#ledger.renew({ claims, leaseMs: this.#leaseMs }), this.#leaseMs / 4);
+    } catch {
+      // The claims stay as they are; what cannot be renewed in time is given up by its own timer.
+    }
+    let failed = false;
+    for (const [index, kept] of renewed.entries()) {
       if (!this.#kept.has(kept)) continue; // settled meanwhile
       const answer = answers[index];
-      if (answer?.outcome === "ok") kept.leaseExpiresAt = answer.leaseExpiresAt;
-      else if (answer?.outcome === "stale") this.#lose(kept, `the claim is ${answer.reason}`);
-      else if (now >= kept.leaseExpiresAt) this.#lose(kept, "its lease ran out and could not be renewed");
+      if (answer?.outcome === "ok") {
+        kept.leaseExpiresAt = answer.leaseExpiresAt;
+        this.#abortAtEnd(kept);
+      } else if (answer?.outcome === "stale") {
+        this.#lose(kept, `the claim is ${answer.reason}`);
+      } else {
+        failed = true;
+      }
     }
+    this.#renewing = false;
+    this.#schedule(failed ? this.#leaseMs / 8 : this.#leaseMs / 2);
+  }
+
+  #abortAtEnd(kept: Kept): void {
+    clearTimeout(kept.end);
+    const lose = () => this.#lose(kept, "its lease ran out and could not be renewed");
+    kept.end = setTimeout(lose, kept.leaseExpiresAt - Date.now());
   }
 
   #lose(kept: Kept, why: string): void {
-    this.#kept.delete(kept);
+    this.#drop(kept);
     kept.abort.abort(new ClaimLostError(`job ${kept.jobId}: ${why}`));
+  }
+
+  #drop(kept: Kept): void {
+    clearTimeout(kept.end);
+    this.#kept.delete(kept);
+    if (this.#kept.size > 0) return;
+    clearTimeout(this.#timer);
+    this.#timer = null;
   }
 }

@@ -2,7 +2,8 @@
 // that are not queue consumers.
 
 import type { Attempt, ClaimOutcome, Json, LedgerEvent } from "../src/contract.ts";
-import { errorText, isNonRetryable, isRefusal } from "./errors.ts";
+import { MAX_RETRY_AFTER_MS } from "../src/limits.ts";
+import { errorText, isNonRetryable, isOverloaded, isRefusal, NonRetryableError } from "./errors.ts";
 import { parseBody, type Work } from "./job.ts";
 import { LeaseKeeper } from "./lease-keeper.ts";
 import type { LedgerBinding } from "./ledger-binding.ts";
@@ -67,11 +68,11 @@ export async function runKept(
 
   const { attempt, fence, event, leaseExpiresAt } = claimed;
   const lease = keeper.keep({ jobId, token, leaseExpiresAt });
-  const unsettled = { outcome: "unsettled", attempt, fence, retryAt: leaseExpiresAt } as const;
+  const unsettled = (): RunOutcome => ({ outcome: "unsettled", attempt, fence, retryAt: lease.expiresAt });
   const release = async (error: unknown): Promise<RunOutcome> => {
     const text = errorText(error);
     const permanent = isNonRetryable(error);
-    const args = { jobId, token, error: text, permanent, retryAfterMs: retryAfterMs(attempt) };
+    const args = { jobId, token, error: text, permanent, retryAfterMs: allowedPause(retryAfterMs(attempt)) };
     try {
       const released = await repeated(() => ledger.release(args));
       if (released.outcome === "stale") return { outcome: "lost", attempt, fence };
@@ -79,14 +80,14 @@ export async function runKept(
         ? { outcome: "gave_up", attempt, fence, error: text }
         : { outcome: "released", attempt, fence, error: text, retryAt: released.retryAt };
     } catch {
-      return unsettled;
+      return unsettled();
     }
   };
 
   let result: Json;
   try {
     const payload = () => parseBody(event.body);
-    result = (await work({ jobId, event, payload, attempt, fence, signal: lease.signal })) ?? null;
+    result = toJson(await work({ jobId, event, payload, attempt, fence, signal: lease.signal }));
   } catch (error) {
     lease.stop();
     return await release(error);
@@ -99,7 +100,7 @@ export async function runKept(
   } catch (error) {
     // What the ledger refuses (a result over its limit) it refuses every time. Anything else may have been carried out:
     // a release would then say of finished work that it failed.
-    return isRefusal(error) ? await release(asNonRetryable(error)) : unsettled;
+    return isRefusal(error) ? await release(new NonRetryableError(errorText(error))) : unsettled();
   } finally {
     lease.stop();
   }
@@ -110,18 +111,31 @@ export function retryDelayMs(attempt: number): number {
   return Math.min(FIRST_RETRY_MS * 2 ** (attempt - 1), LONGEST_RETRY_MS);
 }
 
+/** What the ledger takes: a caller's own reckoning must not cost it the release. */
+function allowedPause(ms: number): number {
+  return Number.isNaN(ms) ? FIRST_RETRY_MS : Math.min(Math.max(Math.ceil(ms), 0), MAX_RETRY_AFTER_MS);
+}
+
+/** The work's result as plain JSON: many objects of the platform, such as R2's, do not pass over RPC themselves. */
+function toJson(result: Json | void): Json {
+  let text: string | undefined;
+  try {
+    text = JSON.stringify(result ?? null);
+  } catch (error) {
+    throw new NonRetryableError(`the work's result is not JSON: ${errorText(error)}`);
+  }
+  if (text === undefined) throw new NonRetryableError("the work's result is not JSON");
+  return JSON.parse(text);
+}
+
 /** Repeats a call whose outcome is unknown; its token makes the repetition harmless. */
 async function repeated<T>(call: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
       return await call();
     } catch (error) {
-      if (tries === CALL_TRIES || isRefusal(error)) throw error;
+      if (tries === CALL_TRIES || isRefusal(error) || isOverloaded(error)) throw error;
       await new Promise((resume) => setTimeout(resume, CALL_PAUSE_MS * 4 ** (tries - 1)));
     }
   }
-}
-
-function asNonRetryable(error: unknown): Error {
-  return Object.assign(new Error(errorText(error)), { name: "NonRetryableError" });
 }

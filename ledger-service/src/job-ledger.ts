@@ -23,6 +23,7 @@ import { EMPTY_RECORD, type JobRecord } from "./record.ts";
 import { type Alert, alarmMoves, dueAlerts, dueAt, expire, isCleanupDue, rung, type Settings } from "./schedule.ts";
 import { readSettings } from "./settings.ts";
 import { Store } from "./store.ts";
+import { withTimeout } from "./timeout.ts";
 import * as transitions from "./transitions.ts";
 import type { Decision } from "./transitions.ts";
 import { view } from "./view.ts";
@@ -136,11 +137,8 @@ export class JobLedger extends DurableObject<LedgerServiceEnv> {
    * no row is spent on remembering it. `false`: it could not be told, and the alarm must.
    */
   async #alertConflict(): Promise<boolean> {
-    const late = new Promise<never>((_, reject) => {
-      setTimeout(() => reject(new Error("the alerts queue did not answer in time")), CONFLICT_ALERT_WITHIN_MS);
-    });
     try {
-      await Promise.race([this.#send({ reason: "conflict", ring: 1, pending: [] }), late]);
+      await withTimeout(this.#send({ reason: "conflict", ring: 1, pending: [] }), CONFLICT_ALERT_WITHIN_MS);
       return true;
     } catch (error) {
       this.#log("alert", undefined, { outcome: "unsent" }, { reason: "conflict", error: errorName(error) }, "error");

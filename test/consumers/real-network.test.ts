@@ -197,7 +197,11 @@ async function startWrangler(state: string, archive: string): Promise<{ url: str
       "--persist-to",
       state,
     ],
-    { cwd: ROOT, env: { ...wranglerEnv(), SUME_WEBHOOK_SECRET: SECRET }, stdio: ["ignore", "pipe", "pipe"] },
+    {
+      cwd: ROOT,
+      env: { ...wranglerEnv(), SUME_WEBHOOK_SECRET: SECRET, WRANGLER_LOG: "log" },
+      stdio: ["ignore", "pipe", "pipe"],
+    },
   );
   const exited = new Promise<void>((done) => wrangler.once("exit", () => done()));
   const stop = async () => {

@@ -54,6 +54,7 @@ export async function startConsumers({ origins, maxBytes, hasty = false }: Optio
       { configPath: "consumers/job-index/wrangler.jsonc" },
       { configPath: "test/workers/operator/wrangler.jsonc" },
       { configPath: "test/workers/hasty-ledger/wrangler.jsonc" },
+      { configPath: "test/workers/refusing-queue/wrangler.jsonc" },
     ],
   });
   const { url } = await harness.listen();

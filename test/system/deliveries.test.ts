@@ -175,7 +175,7 @@ describe.concurrent("#34 another event type for the same job", () => {
     });
     expect(flagged?.claims).toEqual(before?.claims);
     const line = await until("the conflict to be logged", () => deliveryLine("job-34", "job.failed"));
-    expect(line).toMatchObject({ level: "error", outcome: "duplicate", conflictWith: "job.completed" });
+    expect(line).toMatchObject({ outcome: "duplicate", conflictWith: "job.completed" });
 
     for (const body of [failed, event("job-34")]) {
       expect(outcome(await sendSigned(stack, body))).toBe("200 duplicate");

@@ -292,7 +292,9 @@ describe("the message", () => {
     expect(message("reopen", { consumer: "A" })).toBe("reopen: consumer must match [a-z0-9-]{1,64}");
     expect(message("complete", { result: 1n })).toBe("complete: result must be a JSON value");
     expect(message("complete", { result: of(16_383) })).toBe("complete: result must have at most 16384 bytes of JSON");
-    expect(message("claim", { jobId: undefined })).toBe("claim: jobId must be string");
+    expect(message("claim", { jobId: undefined })).toBe("claim: jobId is missing");
+    expect(message("claim", { jobId: 7 })).toBe("claim: jobId must be string");
+    expect(message("claim", { leaseMs: 1_000.5 })).toBe("claim: leaseMs must be a whole number");
     expect(message("claim", { leaseMs: 999 })).toBe("claim: leaseMs must be >=1000");
   });
 });

@@ -8,6 +8,7 @@ import type { AlertMessage } from "../../../ledger-service/src/contract.ts";
 import type { JobLedger } from "../../../ledger-service/src/job-ledger.ts";
 import {
   alarmOf,
+  claimOf,
   costOf,
   EVENT,
   evict,
@@ -310,15 +311,14 @@ describe("cost", () => {
 });
 
 test("1,000 finished jobs: no alert, and no more than 2 alarm runs until they are gone", async () => {
-  const by = (consumer: string) => ({ consumer, token: "t", leaseMs: 60_000, maxAttempts: null });
   const settle = { token: "t", result: null };
   const runs = await Promise.all(
-    Array.from({ length: 1_000 }, (_, index) =>
-      runInDurableObject(jobObject(`finished-${index}`), async (job: JobLedger, { storage }) => {
+    Array.from({ length: 1_000 }, (_, number) =>
+      runInDurableObject(jobObject(`finished-${number}`), async (job: JobLedger, { storage }) => {
         vi.setSystemTime(START);
-        await job.claim(by("receiver"), EVENT, 0);
+        await job.claim(claimOf("t", "receiver"), EVENT, 0);
         job.complete({ consumer: "receiver", ...settle, dispatchedTo: ["index"] });
-        await job.claim(by("index"), null, 0);
+        await job.claim(claimOf("t", "index"), null, 0);
         job.complete({ consumer: "index", ...settle, dispatchedTo: null });
         for (let count = 0; ; count++) {
           const at = await storage.getAlarm();

@@ -1,0 +1,57 @@
+// `npm test`: runs vitest, and fails as well when the Workers runtime complained of anything but what the tests provoke. The
+// runtime reports every exception that crosses RPC, also one that a test waits for; those are listed here, each with the
+// test that means it to happen. Arguments are vitest's.
+
+import { spawn } from "node:child_process";
+import { resolve } from "node:path";
+import { createInterface } from "node:readline";
+import { ROOT, wranglerEnv } from "./wrangler-env.ts";
+
+const ALLOWED = [
+  // Refused arguments: the client and the entrypoint are tested with bad ones.
+  /^uncaught exception; source = Uncaught \(in promise\); stack = LedgerError: \w+: /,
+  // test/workerd/ledger-service: a renewal, and an alarm, of an object whose rows the test has broken.
+  /^uncaught exception; source = Uncaught \(in promise\); stack = SyntaxError: .*"broken" is not valid JSON$/,
+  // test/workerd/reconciler/sume.test.ts: an API that cuts connections, and one that nobody serves.
+  /^uncaught exception; .*Network connection lost\.$/,
+  /^exception = .*: disconnected: (client error \(SendRequest\)|Connection refused .*)$/,
+];
+/** What may follow one of the above. */
+const FOLLOWING = /^ {4}at |^stack: |^\s*$/;
+const COMPLAINT = /^(uncaught )?exception\b|\bwarn(ing)?\b|not disposed/i;
+
+const vitest = resolve(ROOT, "node_modules/vitest/vitest.mjs");
+const args = [vitest, "run", "-c", "test/vitest.config.ts", ...process.argv.slice(2)];
+const colors = process.stdout.isTTY ? { FORCE_COLOR: "1" } : {};
+const child = spawn(process.execPath, args, {
+  cwd: ROOT,
+  env: { ...wranglerEnv(), ...colors },
+  stdio: ["ignore", "pipe", "pipe"],
+});
+
+const complaints: string[] = [];
+/** Within a complaint that is allowed: its stack follows. */
+let following = false;
+for (const [input, output] of [
+  [child.stdout, process.stdout],
+  [child.stderr, process.stderr],
+] as const) {
+  createInterface({ input }).on("line", (line) => {
+    const allowed = ALLOWED.some((pattern) => pattern.test(line));
+    if (allowed || (following && FOLLOWING.test(line))) {
+      following = true;
+      return;
+    }
+    following = false;
+    if (COMPLAINT.test(line)) complaints.push(line);
+    output.write(`${line}\n`);
+  });
+}
+child.on("close", (code) => {
+  if (code === 0 && complaints.length > 0) {
+    console.error(
+      `The tests passed, but the runtime complained of ${complaints.length} things that no test means to happen.`,
+    );
+  }
+  process.exitCode = code === 0 && complaints.length > 0 ? 1 : (code ?? 1);
+});

@@ -8,13 +8,19 @@ import { createServer } from "node:net";
 import { resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
-import { DEVELOPMENT_SECRET, startSume, type Sume } from "./sume/simulator.ts";
+import { DEVELOPMENT_API_KEY, DEVELOPMENT_SECRET, startSume, type Sume } from "./sume/simulator.ts";
 import { ROOT, wranglerEnv } from "./tools/wrangler-env.ts";
 
 const WRANGLER = resolve(ROOT, "node_modules/wrangler/bin/wrangler.js");
 const STATE = resolve(ROOT, ".wrangler/state");
 /** The first is the one that HTTP reaches. */
-const WORKERS = ["receiver", "ledger-service", "consumers/artifact-archive", "consumers/job-index"];
+const WORKERS = [
+  "receiver",
+  "ledger-service",
+  "consumers/artifact-archive",
+  "consumers/job-index",
+  "consumers/reconciler",
+];
 
 class UsageError extends Error {}
 
@@ -31,7 +37,9 @@ async function start(): Promise<void> {
   for (const folder of WORKERS) requireFile(`${folder}/wrangler.jsonc`);
   await requireFreePort(port, "--port");
   await requireFreePort(sumePort, "--sume-port");
-  provideArtifactOrigins(`http://127.0.0.1:${sumePort}`);
+  const sumeOrigin = `http://127.0.0.1:${sumePort}`;
+  provideVars("consumers/artifact-archive", { ARTIFACT_ORIGINS: sumeOrigin });
+  provideVars("consumers/reconciler", { SUME_API_URL: sumeOrigin, SUME_API_KEY: DEVELOPMENT_API_KEY });
   migrate();
 
   const webhookUrl = `http://127.0.0.1:${port}/webhooks/sume`;
@@ -99,11 +107,12 @@ function requireFile(path: string): void {
 }
 
 /** A variable of one Worker among several can only be given in its folder's `.dev.vars`; a file that a person wrote stays. */
-function provideArtifactOrigins(origin: string): void {
-  const file = resolve(ROOT, "consumers/artifact-archive/.dev.vars");
+function provideVars(folder: string, vars: Record<string, string>): void {
+  const file = resolve(ROOT, folder, ".dev.vars");
   const ours = "# Written anew by `npm start`; remove this line to keep your own values.\n";
   if (existsSync(file) && !readFileSync(file, "utf8").startsWith(ours)) return;
-  writeFileSync(file, `${ours}ARTIFACT_ORIGINS=${origin}\n`);
+  const lines = Object.entries(vars).map(([name, value]) => `${name}=${value}\n`);
+  writeFileSync(file, `${ours}${lines.join("")}`);
 }
 
 function migrate(): void {

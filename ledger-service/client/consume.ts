@@ -1,10 +1,12 @@
 // `consume`: a queue handler in one call. It runs each message through `runOnce` and settles the message by what came of it.
 
+import { MAX_JOB_ID_BYTES } from "../src/limits.ts";
 import { errorName, log } from "../src/log.ts";
+import { withTimeout } from "../src/timeout.ts";
 import type { Identity } from "../src/contract.ts";
 import type { Work } from "./job.ts";
 import { LeaseKeeper } from "./lease-keeper.ts";
-import { identify, type LedgerBinding } from "./ledger-binding.ts";
+import { identify, type LedgerBinding, UNKNOWN } from "./ledger-binding.ts";
 import { DEFAULT_CLIENT_LEASE_MS, retryDelayMs, runKept, type RunOptions, type RunOutcome } from "./run-once.ts";
 
 /** What a receiver puts on a consumer's queue; the event itself comes with the claim. */
@@ -14,6 +16,8 @@ export type ConsumeOptions = Pick<RunOptions, "leaseMs" | "maxAttempts" | "retry
 
 /** Seconds; the longest delay that a queue takes. */
 const LONGEST_DELAY_S = 12 * 60 * 60;
+/** Milliseconds; the log line is not worth more waiting than this. */
+const IDENTIFY_WITHIN_MS = 1_000;
 
 /**
  * Does `work` once for every job in the batch, all of them at the same time, and acknowledges or retries each message by
@@ -28,7 +32,7 @@ export async function consume(
 ): Promise<void> {
   const leaseMs = options.leaseMs ?? DEFAULT_CLIENT_LEASE_MS;
   const keeper = new LeaseKeeper(ledger, leaseMs);
-  const caller = identify(ledger);
+  const caller = withTimeout(identify(ledger), IDENTIFY_WITHIN_MS).catch(() => UNKNOWN);
   await Promise.all(
     batch.messages.map(async (message) => {
       let ran: RunOutcome | { outcome: "error"; error: unknown };
@@ -83,7 +87,7 @@ function logRun(
       event: "consume",
       outcome: ran.outcome,
       namespace,
-      jobId: typeof jobId === "string" ? jobId : undefined,
+      jobId: typeof jobId === "string" ? jobId.slice(0, MAX_JOB_ID_BYTES) : undefined,
       consumer,
       attempt: "attempt" in ran ? ran.attempt : undefined,
       messageId: message.id,

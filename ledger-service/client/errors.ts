@@ -27,5 +27,7 @@ export function isRefusal(error: unknown): boolean {
 
 /** The text kept in the ledger for a failure. */
 export function errorText(error: unknown): string {
-  return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+  if (error instanceof Error) return `${error.name}: ${error.message}`;
+  // Of a thrown object nothing is known, not even that it can be turned into text.
+  return typeof error === "object" && error !== null ? "a thrown object" : String(error);
 }

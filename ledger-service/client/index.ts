@@ -28,6 +28,6 @@ export { errorName, log } from "../src/log.ts";
 export { withTimeout } from "../src/timeout.ts";
 export { type ConsumeOptions, consume, type JobMessage } from "./consume.ts";
 export { type Job, parseBody, type Work } from "./job.ts";
-export { identify, type LedgerBinding } from "./ledger-binding.ts";
+export { identify, type LedgerBinding, UNKNOWN } from "./ledger-binding.ts";
 export { ClaimLostError, NonRetryableError } from "./errors.ts";
 export { type RunOptions, type RunOutcome, runOnce } from "./run-once.ts";

@@ -77,7 +77,8 @@ export class LeaseKeeper {
   #abortAtEnd(kept: Kept): void {
     clearTimeout(kept.end);
     const lose = () => this.#lose(kept, "its lease ran out and could not be renewed");
-    kept.end = setTimeout(lose, kept.leaseExpiresAt - Date.now());
+    // By its length, not by the time of its end: that is told by the ledger's clock, which need not be this one.
+    kept.end = setTimeout(lose, this.#leaseMs);
   }
 
   #lose(kept: Kept, why: string): void {

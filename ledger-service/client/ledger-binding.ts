@@ -21,6 +21,9 @@ export type LedgerBinding = {
   release(args: ReleaseArgs): Promise<ReleaseOutcome>;
 };
 
+/** For the log, where a binding's identity cannot be had. */
+export const UNKNOWN: Identity = { namespace: "unknown", consumer: "unknown" };
+
 const identities = new WeakMap<LedgerBinding, Identity>();
 
 /**
@@ -35,6 +38,6 @@ export async function identify(ledger: LedgerBinding): Promise<Identity> {
     identities.set(ledger, { namespace, consumer });
     return { namespace, consumer };
   } catch {
-    return { namespace: "unknown", consumer: "unknown" };
+    return UNKNOWN;
   }
 }

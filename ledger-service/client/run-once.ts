@@ -2,7 +2,7 @@
 // that are not queue consumers.
 
 import type { Attempt, ClaimOutcome, Json, LedgerEvent } from "../src/contract.ts";
-import { MAX_RETRY_AFTER_MS } from "../src/limits.ts";
+import { DEFAULT_MAX_ATTEMPTS, MAX_RETRY_AFTER_MS } from "../src/limits.ts";
 import { errorText, isNonRetryable, isOverloaded, isRefusal, NonRetryableError } from "./errors.ts";
 import { parseBody, type Work } from "./job.ts";
 import { LeaseKeeper } from "./lease-keeper.ts";
@@ -16,7 +16,7 @@ export type RunOptions = {
   leaseMs?: number;
   /** Milliseconds, at most 8 s; 0 by default. */
   waitMs?: number;
-  /** Attempts before the job is `failed`; the ledger's default is 10. `null`: no limit. */
+  /** Attempts before the job is `failed`; 10 by default. `null`: no limit. */
   maxAttempts?: number | null;
   /** Milliseconds before the next attempt, after attempt n threw. Default: 30 s, doubled each time, at most an hour. */
   retryAfterMs?: (attempt: number) => number;
@@ -58,12 +58,12 @@ export function runOnce(ledger: LedgerBinding, options: RunOptions, work: Work):
 export async function runKept(
   ledger: LedgerBinding,
   keeper: LeaseKeeper,
-  { retryAfterMs = retryDelayMs, ...claim }: RunOptions & { leaseMs: number },
+  { retryAfterMs = retryDelayMs, maxAttempts = DEFAULT_MAX_ATTEMPTS, ...claim }: RunOptions & { leaseMs: number },
   work: Work,
 ): Promise<RunOutcome> {
   const { jobId } = claim;
   const token = crypto.randomUUID();
-  const claimed = await repeated(() => ledger.claim({ ...claim, token }));
+  const claimed = await repeated(() => ledger.claim({ ...claim, maxAttempts, token }));
   if (claimed.outcome !== "claimed") return claimed;
 
   const { attempt, fence, event, leaseExpiresAt } = claimed;
@@ -72,8 +72,8 @@ export async function runKept(
   const release = async (error: unknown): Promise<RunOutcome> => {
     const text = errorText(error);
     const permanent = isNonRetryable(error);
-    const args = { jobId, token, error: text, permanent, retryAfterMs: allowedPause(retryAfterMs(attempt)) };
     try {
+      const args = { jobId, token, error: text, permanent, retryAfterMs: allowedPause(retryAfterMs, attempt) };
       const released = await repeated(() => ledger.release(args));
       if (released.outcome === "stale") return { outcome: "lost", attempt, fence };
       return released.status === "failed"
@@ -111,9 +111,15 @@ export function retryDelayMs(attempt: number): number {
   return Math.min(FIRST_RETRY_MS * 2 ** (attempt - 1), LONGEST_RETRY_MS);
 }
 
-/** What the ledger takes: a caller's own reckoning must not cost it the release. */
-function allowedPause(ms: number): number {
-  return Number.isNaN(ms) ? FIRST_RETRY_MS : Math.min(Math.max(Math.ceil(ms), 0), MAX_RETRY_AFTER_MS);
+/** What the ledger takes: a mistake in a caller's own reckoning must not cost it the release. */
+function allowedPause(retryAfterMs: (attempt: number) => number, attempt: number): number {
+  let ms: number;
+  try {
+    ms = retryAfterMs(attempt);
+  } catch {
+    ms = Number.NaN;
+  }
+  return Number.isNaN(ms) ? retryDelayMs(attempt) : Math.min(Math.max(Math.ceil(ms), 0), MAX_RETRY_AFTER_MS);
 }
 
 /** The work's result as plain JSON: many objects of the platform, such as R2's, do not pass over RPC themselves. */

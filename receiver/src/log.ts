@@ -1,6 +1,6 @@
 // The receiver's log line for a delivery, by whichever way it came.
 
-import { identify, type Identity, type LedgerBinding, log } from "job-ledger/client";
+import { identify, type Identity, type LedgerBinding, log, UNKNOWN } from "job-ledger/client";
 import type { Deadline } from "./deadline.ts";
 import type { Conflict, DeliveryOutcome } from "./delivery.ts";
 
@@ -41,5 +41,5 @@ export function logDelivery(
 
 /** Who this receiver is to the ledger; «unknown» where the ledger does not say so in time. */
 export function identifyWithin(deadline: Deadline, ledger: LedgerBinding): Promise<Identity> {
-  return deadline.within(identify(ledger)).catch(() => ({ namespace: "unknown", consumer: "unknown" }));
+  return deadline.within(identify(ledger)).catch(() => UNKNOWN);
 }

@@ -14,15 +14,16 @@ export type {
   Identity,
   JobView,
   Json,
-  LedgerEvent,
   ReleaseArgs,
   ReleaseOutcome,
   RenewAnswer,
   RenewArgs,
   ReopenOutcome,
 } from "../src/contract.ts";
-// What a receiver checks deliveries with, so that it refuses at the door just what the ledger would refuse.
-export { describeIssue, EventType, JobId } from "../src/contract.ts";
+// What a receiver checks its callers with, so that it refuses at the door just what the ledger would refuse.
+export { checked, describeIssue, EventType, JobId, LedgerEvent, Name } from "../src/contract.ts";
+export { LedgerError } from "../src/errors.ts";
+export { MAX_DISPATCHED_TO } from "../src/limits.ts";
 export { MAX_EVENT_BODY_BYTES } from "../src/limits.ts";
 export { errorName, log } from "../src/log.ts";
 export { withTimeout } from "../src/timeout.ts";

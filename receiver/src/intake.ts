@@ -2,31 +2,44 @@
 // messages should go out again. Holding a binding to it is the permission.
 
 import { WorkerEntrypoint } from "cloudflare:workers";
-import { errorName, type Identity, type LedgerEvent, log } from "job-ledger/client";
+import {
+  checked,
+  errorName,
+  type Identity,
+  JobId,
+  LedgerError,
+  LedgerEvent,
+  log,
+  MAX_DISPATCHED_TO,
+  Name,
+} from "job-ledger/client";
+import * as v from "valibot";
 import { ANSWER_WITHIN_MS, Deadline } from "./deadline.ts";
 import { deliver, type DeliveryOutcome, dispatch } from "./delivery.ts";
 import { logDelivery, WORKER } from "./log.ts";
 import { type DispatchQueues, readDispatchQueues } from "./settings.ts";
 
-export type IngestArgs = { namespace: string; jobId: string; event: LedgerEvent };
-export type RedispatchArgs = { namespace: string; jobId: string; pending: string[] };
+const IngestArgs = v.strictObject({ namespace: Name, jobId: JobId, event: LedgerEvent });
+const RedispatchArgs = v.strictObject({
+  namespace: Name,
+  jobId: JobId,
+  pending: v.pipe(v.array(Name), v.maxLength(MAX_DISPATCHED_TO)),
+});
+
+export type IngestArgs = v.InferInput<typeof IngestArgs>;
+export type RedispatchArgs = v.InferInput<typeof RedispatchArgs>;
 export type RedispatchOutcome =
   | DeliveryOutcome
   /** The receiver's own part was done; messages went to those of `pending` that have a queue here. */
   | { outcome: "redispatched"; dispatchedTo: string[] };
 
-/** A call for a namespace that is not this receiver's; it arrives over RPC with this `code`. */
-class WrongNamespaceError extends Error {
-  override name = "WrongNamespaceError";
-  readonly code = "invalid_argument";
-}
-
 export class Intake extends WorkerEntrypoint<ReceiverEnv> {
   /**
    * Takes an event that did not come by webhook, as if it had: recorded, dispatched to every consumer, completed.
-   * @throws with code `invalid_argument` for another namespace than this receiver's, and what the ledger refuses.
+   * @throws {LedgerError} `invalid_argument` or `too_large`, also for another namespace than this receiver's.
    */
-  async ingest({ namespace, jobId, event }: IngestArgs): Promise<DeliveryOutcome> {
+  async ingest(args: IngestArgs): Promise<DeliveryOutcome> {
+    const { namespace, jobId, event } = checked("ingest", IngestArgs, args);
     const { queues, deadline, own } = await this.#begin(namespace);
     const delivery = await deliver(this.env.LEDGER, queues, { jobId, event }, deadline);
     logDelivery("ingest", { jobId, type: event.type }, own, delivery);
@@ -36,9 +49,10 @@ export class Intake extends WorkerEntrypoint<ReceiverEnv> {
   /**
    * Sends a job's messages again from the event that the ledger holds: to every consumer where the receiver's own claim is
    * not completed, else to `pending` only.
-   * @throws with code `invalid_argument` for another namespace than this receiver's.
+   * @throws {LedgerError} `invalid_argument` or `too_large`, also for another namespace than this receiver's.
    */
-  async redispatch({ namespace, jobId, pending }: RedispatchArgs): Promise<RedispatchOutcome> {
+  async redispatch(args: RedispatchArgs): Promise<RedispatchOutcome> {
+    const { namespace, jobId, pending } = checked("redispatch", RedispatchArgs, args);
     const { queues, deadline, own } = await this.#begin(namespace);
     const delivery = await deliver(this.env.LEDGER, queues, { jobId }, deadline);
     if (delivery.outcome !== "duplicate" || delivery.settled.outcome !== "completed") {
@@ -69,7 +83,10 @@ export class Intake extends WorkerEntrypoint<ReceiverEnv> {
     const deadline = new Deadline(ANSWER_WITHIN_MS);
     const own = await deadline.within(this.env.LEDGER.whoami());
     if (namespace !== own.namespace) {
-      throw new WrongNamespaceError(`this receiver serves the namespace ${own.namespace}, not the one asked for`);
+      throw new LedgerError(
+        "invalid_argument",
+        `this receiver serves the namespace ${own.namespace}, not the one asked for`,
+      );
     }
     try {
       return { queues: readDispatchQueues({ ...this.env }), deadline, own };

@@ -10,7 +10,12 @@ export const CONSUMERS: readonly ConsumerName[] = ["artifact-archive", "job-inde
 export type Called<T = unknown> = { value?: T; error?: { name: string; code?: string; message: string } };
 
 /** Makes the call through that binding of the caller (test/workers/caller) and tells how it went. */
-export function callThrough(stack: Stack, binding: string, method: string, args?: unknown): Promise<Called> {
+export function callThrough<T = unknown>(
+  stack: Stack,
+  binding: string,
+  method: string,
+  args?: unknown,
+): Promise<Called<T>> {
   return stack.call("caller", "call", binding, method, args);
 }
 

@@ -54,7 +54,7 @@ describe("ingest", () => {
       ingest("in-race"),
     ]);
     const outcomes = [JSON.parse(delivery.text), ingested.value].map(({ outcome }) => outcome);
-    expect(outcomes.toSorted()).toEqual(["accepted", "duplicate"]);
+    expect(new Set(outcomes)).toEqual(new Set(["accepted", "duplicate"]));
     const job = await stack.untilSettled("in-race");
     expect(job.events).toHaveLength(1);
     expect(job.conflict).toBe(false);

@@ -9,18 +9,13 @@ import { resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
 import { DEVELOPMENT_API_KEY, DEVELOPMENT_SECRET, startSume, type Sume } from "./sume/simulator.ts";
+import { consumerFolders } from "./tools/workers.ts";
 import { ROOT, wranglerEnv } from "./tools/wrangler-env.ts";
 
 const WRANGLER = resolve(ROOT, "node_modules/wrangler/bin/wrangler.js");
 const STATE = resolve(ROOT, ".wrangler/state");
 /** The first is the one that HTTP reaches. */
-const WORKERS = [
-  "receiver",
-  "ledger-service",
-  "consumers/artifact-archive",
-  "consumers/job-index",
-  "consumers/reconciler",
-];
+const WORKERS = ["receiver", "ledger-service", ...consumerFolders()];
 
 class UsageError extends Error {}
 
@@ -34,7 +29,9 @@ try {
 
 async function start(): Promise<void> {
   const { port, sumePort } = readOptions();
-  for (const folder of WORKERS) requireFile(`${folder}/wrangler.jsonc`);
+  for (const folder of [...WORKERS, "consumers/job-index", "consumers/artifact-archive"])
+    requireFile(`${folder}/wrangler.jsonc`);
+  if (port === sumePort) throw new UsageError("--port and --sume-port must be two ports");
   await requireFreePort(port, "--port");
   await requireFreePort(sumePort, "--sume-port");
   const sumeOrigin = `http://127.0.0.1:${sumePort}`;
@@ -139,9 +136,9 @@ function migrate(): void {
 function guide(webhookUrl: string, sume: Sume): void {
   console.log(`
 The receiver listens at ${webhookUrl}, Sume's simulator at ${sume.origin}. In another terminal:
-  npm run sume -- deliver --url ${webhookUrl} --artifact-origin ${sume.origin}      an event, signed and retried like Sume's
-  npm run sume -- redeliver --url ${webhookUrl} --artifact-origin ${sume.origin} --job ID    the same again
-  npm run sume -- help                        more
+  npm run sume -- deliver --url ${webhookUrl} --artifact-origin ${sume.origin}               # an event, signed and retried like Sume's
+  npm run sume -- redeliver --url ${webhookUrl} --artifact-origin ${sume.origin} --job ID    # the same again
+  npm run sume -- help                                                                       # more
 What the Workers decide is logged here, a JSON line each. State is kept in .wrangler/state; Ctrl-C ends everything.
 `);
 }

@@ -1,5 +1,7 @@
 // The errors that a consumer's work throws or is handed, and how the client tells kinds of failure apart.
 
+import type { LedgerErrorCode } from "../src/errors.ts";
+
 /** Thrown by work that will fail again however often it is tried: the job is released as permanently failed. */
 export class NonRetryableError extends Error {
   override name = "NonRetryableError";
@@ -20,9 +22,11 @@ export function isOverloaded(error: unknown): boolean {
   return error instanceof Error && "overloaded" in error && error.overloaded === true;
 }
 
-/** The ledger refused the call itself (its errors carry a `code`): the same call would be refused again. */
+const REFUSALS: readonly LedgerErrorCode[] = ["invalid_argument", "invalid_props", "too_large", "invalid_setting"];
+
+/** The ledger refused the call itself: the same call would be refused again. Other errors may carry a `code` as well. */
 export function isRefusal(error: unknown): boolean {
-  return error instanceof Error && "code" in error && typeof error.code === "string";
+  return error instanceof Error && "code" in error && REFUSALS.some((code) => code === error.code);
 }
 
 /** The text kept in the ledger for a failure. */

@@ -11,6 +11,8 @@ export type {
   ClaimView,
   CompleteArgs,
   CompleteOutcome,
+  ExpectEventArgs,
+  ExpectEventOutcome,
   Identity,
   JobView,
   Json,
@@ -29,6 +31,12 @@ export { errorName, log } from "../src/log.ts";
 export { withTimeout } from "../src/timeout.ts";
 export { type ConsumeOptions, consume, type JobMessage } from "./consume.ts";
 export { type Job, parseBody, type Work } from "./job.ts";
-export { identify, type LedgerBinding, UNKNOWN } from "./ledger-binding.ts";
+export {
+  identify,
+  type LedgerAdminService,
+  type LedgerBinding,
+  type LedgerService,
+  UNKNOWN,
+} from "./ledger-binding.ts";
 export { ClaimLostError, NonRetryableError } from "./errors.ts";
 export { type RunOptions, type RunOutcome, runOnce } from "./run-once.ts";

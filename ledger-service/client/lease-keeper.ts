@@ -24,12 +24,12 @@ export class LeaseKeeper {
     this.#leaseMs = leaseMs;
   }
 
-  /** Keeps the claim until `stop` is called. */
-  keep(claim: HeldClaim): Lease {
+  /** Keeps the claim until `stop` is called. `askedAt`: when the claim was asked for, by this clock. */
+  keep(claim: HeldClaim, askedAt: number): Lease {
     const kept: Kept = { ...claim, abort: new AbortController(), end: null };
     this.#kept.add(kept);
-    this.#abortAtEnd(kept);
-    this.#schedule(this.#leaseMs / 2);
+    this.#abortAtEnd(kept, askedAt);
+    this.#schedule(askedAt + this.#leaseMs / 2 - Date.now());
     return {
       signal: kept.abort.signal,
       get expiresAt() {
@@ -49,6 +49,7 @@ export class LeaseKeeper {
 
   async #renew(): Promise<void> {
     this.#renewing = true;
+    const askedAt = Date.now();
     const renewed = [...this.#kept];
     const claims = renewed.map(({ jobId, token }) => ({ jobId, token }));
     let answers: RenewAnswer[] = [];
@@ -63,7 +64,7 @@ export class LeaseKeeper {
       const answer = answers[index];
       if (answer?.outcome === "ok") {
         kept.leaseExpiresAt = answer.leaseExpiresAt;
-        this.#abortAtEnd(kept);
+        this.#abortAtEnd(kept, askedAt);
       } else if (answer?.outcome === "stale") {
         this.#lose(kept, `the claim is ${answer.reason}`);
       } else {
@@ -74,11 +75,12 @@ export class LeaseKeeper {
     this.#schedule(failed ? this.#leaseMs / 8 : this.#leaseMs / 2);
   }
 
-  #abortAtEnd(kept: Kept): void {
+  #abortAtEnd(kept: Kept, askedAt: number): void {
     clearTimeout(kept.end);
     const lose = () => this.#lose(kept, "its lease ran out and could not be renewed");
-    // By its length, not by the time of its end: that is told by the ledger's clock, which need not be this one.
-    kept.end = setTimeout(lose, this.#leaseMs);
+    // By its length from when it was asked for, not by the time of its end: that is told by the ledger's clock, which need not
+    // be this one, and an answer may have been long on its way.
+    kept.end = setTimeout(lose, askedAt + this.#leaseMs - Date.now());
   }
 
   #lose(kept: Kept, why: string): void {

@@ -1,16 +1,26 @@
-// What the client needs of a `Ledger` service binding, as a structural type (a binding satisfies it, and so does a
-// stand-in), and who such a binding is.
+// The ledger's service bindings as structural types (a binding satisfies them, and so does a stand-in): what the client needs,
+// and all there is. And who such a binding is.
 
 import type {
+  AdminCancelExpectationArgs,
+  AdminInspectArgs,
+  CancelExpectationArgs,
+  CancelExpectationOutcome,
   ClaimArgs,
   ClaimOutcome,
   CompleteArgs,
   CompleteOutcome,
+  ExpectEventArgs,
+  ExpectEventOutcome,
   Identity,
+  InspectArgs,
+  JobView,
   ReleaseArgs,
   ReleaseOutcome,
   RenewAnswer,
   RenewArgs,
+  ReopenArgs,
+  ReopenOutcome,
 } from "../src/contract.ts";
 
 export type LedgerBinding = {
@@ -19,6 +29,20 @@ export type LedgerBinding = {
   renew(args: RenewArgs): Promise<RenewAnswer[]>;
   complete(args: CompleteArgs): Promise<CompleteOutcome>;
   release(args: ReleaseArgs): Promise<ReleaseOutcome>;
+};
+
+/** All that a `Ledger` binding offers, for Workers that start jobs or look at them. */
+export type LedgerService = LedgerBinding & {
+  expectEvent(args: ExpectEventArgs): Promise<ExpectEventOutcome>;
+  cancelExpectation(args: CancelExpectationArgs): Promise<CancelExpectationOutcome>;
+  inspect(args: InspectArgs): Promise<JobView | null>;
+};
+
+/** All that a `LedgerAdmin` binding offers. */
+export type LedgerAdminService = {
+  inspect(args: AdminInspectArgs): Promise<JobView | null>;
+  reopen(args: ReopenArgs): Promise<ReopenOutcome>;
+  cancelExpectation(args: AdminCancelExpectationArgs): Promise<CancelExpectationOutcome>;
 };
 
 /** For the log, where a binding's identity cannot be had. */

@@ -63,11 +63,12 @@ export async function runKept(
 ): Promise<RunOutcome> {
   const { jobId } = claim;
   const token = crypto.randomUUID();
+  const askedAt = Date.now();
   const claimed = await repeated(() => ledger.claim({ ...claim, maxAttempts, token }));
   if (claimed.outcome !== "claimed") return claimed;
 
   const { attempt, fence, event, leaseExpiresAt } = claimed;
-  const lease = keeper.keep({ jobId, token, leaseExpiresAt });
+  const lease = keeper.keep({ jobId, token, leaseExpiresAt }, askedAt);
   const unsettled = (): RunOutcome => ({ outcome: "unsettled", attempt, fence, retryAt: lease.expiresAt });
   const release = async (error: unknown): Promise<RunOutcome> => {
     const text = errorText(error);
@@ -115,11 +116,11 @@ export function retryDelayMs(attempt: number): number {
 function allowedPause(retryAfterMs: (attempt: number) => number, attempt: number): number {
   let ms: number;
   try {
-    ms = retryAfterMs(attempt);
+    ms = Math.ceil(retryAfterMs(attempt));
   } catch {
     ms = Number.NaN;
   }
-  return Number.isNaN(ms) ? retryDelayMs(attempt) : Math.min(Math.max(Math.ceil(ms), 0), MAX_RETRY_AFTER_MS);
+  return Number.isNaN(ms) ? retryDelayMs(attempt) : Math.min(Math.max(ms, 0), MAX_RETRY_AFTER_MS);
 }
 
 /** The work's result as plain JSON: many objects of the platform, such as R2's, do not pass over RPC themselves. */

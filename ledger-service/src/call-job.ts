@@ -1,5 +1,5 @@
-// Calls one job's object. The runtime does not repeat calls to an object by itself, and after an error the stub is broken;
-// every call here is safe to repeat, since a claim and a settle carry their token.
+// Calls one job's object. That the runtime repeats calls by itself is not to be counted on, and after an error the stub is
+// broken; every call here is safe to repeat, since a claim and a settle carry their token.
 
 import { objectName } from "./identity.ts";
 import type { JobLedger } from "./job-ledger.ts";

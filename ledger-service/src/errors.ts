@@ -1,5 +1,5 @@
 // What a caller's mistake throws. Expected outcomes are values (contract.ts); only bad input and bugs are errors.
-// The class stays inside the service: over RPC an error arrives with its `name`, `message` and `code`, not its class.
+// Over RPC an error arrives with its `name`, `message` and `code`, not its class.
 
 export type LedgerErrorCode =
   /** An argument has the wrong form or is out of range. */

@@ -31,6 +31,8 @@ import { Waiters } from "./waiters.ts";
 
 /** Milliseconds until an alarm whose work failed rings again. */
 const ALARM_RETRY_MS = 60_000;
+/** Milliseconds the alarm waits for its queue before it tries again later: a hanging send must not use up the alarm's life. */
+const ALERT_WITHIN_MS = 30_000;
 /** Milliseconds a claim may spend on telling of a conflict, before it leaves that to the alarm: its caller has 8 s in all. */
 const CONFLICT_ALERT_WITHIN_MS = 2_000;
 /** Milliseconds. The platform retries a failing alarm for about two minutes; one this late has been dropped. */
@@ -39,7 +41,6 @@ const ALARM_DROPPED_AFTER_MS = 5 * 60_000;
 export class JobLedger extends DurableObject<LedgerServiceEnv> {
   readonly #store = new Store(this.ctx.storage.sql);
   readonly #waiters = new Waiters();
-  readonly #settings: Settings = readSettings(this.env);
   /** The stored record, once read: nobody but this instance writes it. */
   #record: JobRecord | undefined;
   /** When this instance last saw the alarm run, or set it anew because it was overdue. */
@@ -57,8 +58,9 @@ export class JobLedger extends DurableObject<LedgerServiceEnv> {
     const until = Date.now() + waitMs;
     const conflicts = event !== null && transitions.isNewConflict(this.#read(), event.type);
     const alerted = !conflicts || (await this.#alertConflict());
+    const brought = event && { type: event.type, source: event.source, bytes: byteLength(event.body), alerted };
     for (;;) {
-      const outcome = this.#claimOnce(command, event, alerted);
+      const outcome = this.#claimOnce(brought === null ? command : { ...command, event: brought }, event?.body);
       const now = Date.now();
       if (outcome.outcome !== "in_progress" || now >= until) return outcome;
       await this.#waiters.wait(command.consumer, Math.min(until, outcome.retryAt) - now);
@@ -123,7 +125,7 @@ export class JobLedger extends DurableObject<LedgerServiceEnv> {
         await this.#cleanUp();
         return;
       }
-      for (const alert of alerts) await this.#send(alert);
+      for (const alert of alerts) await withTimeout(this.#send(alert), ALERT_WITHIN_MS);
       // While the alerts were on their way anything may have been settled: decide on the record as it is now.
       this.#commitAtAlarm((record, now) => rung(record, { seen, alerts, settings: this.#settings, now }));
     } catch (error) {
@@ -153,22 +155,9 @@ export class JobLedger extends DurableObject<LedgerServiceEnv> {
     this.#log("alert", undefined, { outcome: "sent" }, { reason, ring, pending }, "error");
   }
 
-  #claimOnce(
-    command: Omit<transitions.ClaimCommand, "event">,
-    event: LedgerEvent | null,
-    alerted: boolean,
-  ): ClaimOutcome {
-    const brought = event && {
-      type: event.type,
-      source: event.source,
-      bytes: new TextEncoder().encode(event.body).length,
-      alerted,
-    };
+  #claimOnce(command: transitions.ClaimCommand, body: string | undefined): ClaimOutcome {
     const known = this.#read().events.length;
-    const decided = this.#commit(
-      (record, now) => transitions.claim(record, brought === null ? command : { ...command, event: brought }, now),
-      event?.body,
-    );
+    const decided = this.#commit((record, now) => transitions.claim(record, command, now), body);
     const { conflict } = decided;
     const details = conflict && { conflict: conflict.received, recorded: conflict.recorded };
     // An error line for the first delivery of another type; the further ones only tell.
@@ -228,6 +217,11 @@ export class JobLedger extends DurableObject<LedgerServiceEnv> {
       throw error;
     }
     this.#record = after;
+    for (const [consumer, claim] of after.claims) {
+      if (claim === before.claims.get(consumer) || claim.status !== "failed" || claim.by !== "exhausted") continue;
+      // Nobody calls when a holder dies for the last time: this line is how it is seen.
+      this.#log("exhausted", consumer, { outcome: "failed", attempt: claim.attempt }, {}, "error");
+    }
   }
 
   #setAlarm(at: number | null): void {
@@ -264,6 +258,11 @@ export class JobLedger extends DurableObject<LedgerServiceEnv> {
     this.#log("cleanup", undefined, { outcome: "deleted" });
   }
 
+  /** Read at each use, not when the object starts: a mistake in a variable must meet the alarm's own catch, not end it. */
+  get #settings(): Settings {
+    return readSettings(this.env);
+  }
+
   #name(): JobName {
     return parseObjectName(this.ctx.id.name);
   }
@@ -279,4 +278,8 @@ export class JobLedger extends DurableObject<LedgerServiceEnv> {
     const { outcome: decided, attempt } = outcome;
     log({ worker: "ledger-service", event, outcome: decided, namespace, jobId, consumer, attempt, ...details }, level);
   }
+}
+
+function byteLength(text: string): number {
+  return new TextEncoder().encode(text).length;
 }

@@ -82,7 +82,9 @@ export function rung(
   if (!stillDue || ring.reason === "conflict" || record.job !== seen.job) {
     return events === record.events ? record : { ...record, events };
   }
-  const nextAt = now + pauseAfter(ring.ring, settings);
+  // Who could not be called this time is not made to wait for the pause that the others have earned.
+  const later = unfinished(record).map((consumer) => readyAt(record, consumer));
+  const nextAt = Math.min(now + pauseAfter(ring.ring, settings), ...later.filter((at) => at > now));
   const job: JobEntry = {
     expectation: record.job?.expectation ?? null,
     watch: { reason: ring.reason, rings: ring.ring, nextAt },

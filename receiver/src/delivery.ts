@@ -77,7 +77,9 @@ export async function dispatch(
   const sent = await Promise.all(
     consumers.map(async (consumer) => {
       try {
-        await deadline.within(Promise.resolve(queues.get(consumer)?.send({ jobId })));
+        const queue = queues.get(consumer);
+        if (queue === undefined) return [consumer];
+        await deadline.within(Promise.resolve(queue.send({ jobId })));
         return [];
       } catch {
         return [consumer];

@@ -23,7 +23,8 @@ const IngestArgs = v.strictObject({ namespace: Name, jobId: JobId, event: Ledger
 const RedispatchArgs = v.strictObject({
   namespace: Name,
   jobId: JobId,
-  pending: v.pipe(v.array(Name), v.maxLength(MAX_DISPATCHED_TO)),
+  // More than one receiver's consumers, should a namespace have several; a Worker may send about a thousand messages.
+  pending: v.pipe(v.array(Name), v.maxLength(10 * MAX_DISPATCHED_TO)),
 });
 
 export type IngestArgs = v.InferInput<typeof IngestArgs>;
@@ -31,7 +32,9 @@ export type RedispatchArgs = v.InferInput<typeof RedispatchArgs>;
 export type RedispatchOutcome =
   | DeliveryOutcome
   /** The receiver's own part was done; messages went to those of `pending` that have a queue here. */
-  | { outcome: "redispatched"; dispatchedTo: string[] };
+  | { outcome: "redispatched"; dispatchedTo: string[] }
+  /** None of `pending` has a queue here: the log names the bindings to add. */
+  | { outcome: "no_queue"; consumers: string[] };
 
 export class Intake extends WorkerEntrypoint<ReceiverEnv> {
   /**
@@ -55,7 +58,7 @@ export class Intake extends WorkerEntrypoint<ReceiverEnv> {
     const { namespace, jobId, pending } = checked("redispatch", RedispatchArgs, args);
     const { queues, deadline, own } = await this.#begin(namespace);
     const delivery = await deliver(this.env.LEDGER, queues, { jobId }, deadline);
-    if (delivery.outcome !== "duplicate" || delivery.settled.outcome !== "completed") {
+    if (delivery.outcome !== "duplicate") {
       logDelivery("redispatch", { jobId }, own, delivery);
       return delivery;
     }
@@ -71,10 +74,7 @@ export class Intake extends WorkerEntrypoint<ReceiverEnv> {
       );
     }
     const refused = await dispatch(queues, jobId, bound, deadline);
-    const outcome: RedispatchOutcome =
-      refused.length > 0
-        ? { outcome: "queue_refused", consumers: refused, attempt: delivery.settled.attempt }
-        : { outcome: "redispatched", dispatchedTo: bound };
+    const outcome = redispatched({ bound, unbound, refused }, delivery.settled.attempt);
     log({ worker: WORKER, event: "redispatch", outcome: outcome.outcome, namespace, jobId, dispatchedTo: bound });
     return outcome;
   }
@@ -103,4 +103,13 @@ function split(queues: DispatchQueues, names: string[]): { bound: string[]; unbo
     bound: names.filter((name) => queues.has(name)),
     unbound: names.filter((name) => !queues.has(name)),
   };
+}
+
+function redispatched(
+  { bound, unbound, refused }: { bound: string[]; unbound: string[]; refused: string[] },
+  attempt: number,
+): RedispatchOutcome {
+  if (refused.length > 0) return { outcome: "queue_refused", consumers: refused, attempt };
+  if (bound.length === 0 && unbound.length > 0) return { outcome: "no_queue", consumers: unbound };
+  return { outcome: "redispatched", dispatchedTo: bound };
 }

@@ -1,6 +1,7 @@
 // The receiver's configuration, read from its environment: secrets, tolerance, and the queues to dispatch to.
 
-import type { JobMessage } from "job-ledger/client";
+import { type JobMessage, Name } from "job-ledger/client";
+import * as v from "valibot";
 
 const DEFAULT_TOLERANCE_SECONDS = 300;
 const DISPATCH_PREFIX = "DISPATCH_";
@@ -28,7 +29,8 @@ export function readSignatureSettings(env: Record<string, unknown>): SignatureSe
       "set the secret SUME_WEBHOOK_SECRET (wrangler secret put) to Sume's webhook signing secret",
     );
   }
-  const tolerance = env.TIMESTAMP_TOLERANCE_SECONDS ?? "";
+  const set = env.TIMESTAMP_TOLERANCE_SECONDS ?? "";
+  const tolerance = typeof set === "string" ? set.trim() : set;
   const toleranceSeconds = tolerance === "" ? DEFAULT_TOLERANCE_SECONDS : Number(tolerance);
   if (!Number.isFinite(toleranceSeconds) || toleranceSeconds < 0) {
     throw new SettingsError("TIMESTAMP_TOLERANCE_SECONDS must be a number of seconds, such as 300");
@@ -50,7 +52,11 @@ export function readDispatchQueues(env: Record<string, unknown>): DispatchQueues
         `${name} must be a queue producer: list it under "queues.producers" in the wrangler config`,
       );
     }
-    queues.set(name.slice(DISPATCH_PREFIX.length).toLowerCase().replaceAll("_", "-"), binding);
+    const consumer = name.slice(DISPATCH_PREFIX.length).toLowerCase().replaceAll("_", "-");
+    if (!v.is(Name, consumer))
+      throw new SettingsError(`${name} must name a consumer: [a-z0-9-]{1,64}, dashes as underscores`);
+    if (queues.has(consumer)) throw new SettingsError(`${name} names the consumer ${consumer} a second time`);
+    queues.set(consumer, binding);
   }
   if (queues.size === 0) {
     throw new SettingsError('bind at least one queue producer as DISPATCH_<CONSUMER> under "queues.producers"');

@@ -3,26 +3,13 @@
 
 import { setTimeout as pause } from "node:timers/promises";
 import { createTestHarness } from "wrangler";
-import type {
-  CancelExpectationOutcome,
-  ClaimView,
-  ExpectEventArgs,
-  ExpectEventOutcome,
-  JobView,
-  ReopenArgs,
-  ReopenOutcome,
-} from "../../ledger-service/src/contract.ts";
-import type { LedgerBinding } from "../../ledger-service/client/ledger-binding.ts";
+import type { ClaimView, JobView } from "../../ledger-service/src/contract.ts";
+import type { LedgerAdminService, LedgerService } from "../../ledger-service/client/ledger-binding.ts";
 import { DEVELOPMENT_API_KEY, startSume, type Sume, type SumeOptions } from "../sume/simulator.ts";
 import { ROOT, quietWrangler } from "../tools/wrangler-env.ts";
 
 export const SECRET = "secret-that-must-not-be-logged";
 
-type Call = { namespace: string; jobId: string; actor: string };
-type AdminBinding = {
-  inspect(args: Call & { body?: boolean }): Promise<JobView | null>;
-  reopen(args: ReopenArgs): Promise<ReopenOutcome>;
-};
 type IntakeBinding = {
   ingest(args: { namespace: string; jobId: string; event: { type: string; body: string; source: string } }): Promise<{
     outcome: string;
@@ -32,16 +19,12 @@ type IntakeBinding = {
     dispatchedTo?: string[];
   }>;
 };
-type Expecting = {
-  expectEvent(args: ExpectEventArgs): Promise<ExpectEventOutcome>;
-  cancelExpectation(args: { jobId: string }): Promise<CancelExpectationOutcome>;
-};
 type RefusingQueue = {
   refuse(jobId: string, times: number): Promise<void>;
   lose(jobId: string, times: number): Promise<void>;
   taken(jobId: string): Promise<number>;
 };
-type OperatorEnv = { ADMIN: AdminBinding; INTAKE: IntakeBinding; REFUSING_QUEUE: RefusingQueue };
+type OperatorEnv = { ADMIN: LedgerAdminService; INTAKE: IntakeBinding; REFUSING_QUEUE: RefusingQueue };
 type StoredObject = { key: string; size: number };
 type Bucket = {
   list(options: { prefix: string }): Promise<{ objects: StoredObject[] }>;
@@ -140,8 +123,8 @@ export async function startStack(options: StackOptions = {}) {
     recordWithBodies: (jobId: string): Promise<JobView | null> => inspect(jobId, NAMESPACE, true),
     claimOf,
     /** The `Ledger` binding of that Worker, with its identity. */
-    ledgerOf: async (name: string): Promise<LedgerBinding & Expecting> =>
-      (await harness.getWorker<{ LEDGER: LedgerBinding & Expecting }>(name).getEnv()).LEDGER,
+    ledgerOf: async (name: string): Promise<LedgerService> =>
+      (await harness.getWorker<{ LEDGER: LedgerService }>(name).getEnv()).LEDGER,
     refusingQueue: async (): Promise<RefusingQueue> => (await operator()).REFUSING_QUEUE,
     /** Waits until every consumer that was sent a message has settled its claim. */
     untilSettled: (jobId: string, namespace = NAMESPACE): Promise<JobView> =>
@@ -174,12 +157,12 @@ export async function startStack(options: StackOptions = {}) {
 
 /**
  * Polls until `condition` answers something other than `undefined`.
- * @throws after `withinMs` milliseconds (20 s by default), naming what was waited for.
+ * @throws after `withinMs` milliseconds (a minute by default: the machine may be busy), naming what was waited for.
  */
 export async function until<T>(
   what: string,
   condition: () => Promise<T | undefined> | T | undefined,
-  withinMs = 20_000,
+  withinMs = 60_000,
 ): Promise<T> {
   const end = Date.now() + withinMs;
   for (;;) {

@@ -151,11 +151,11 @@ describe("what is refused", () => {
     ],
     ["a malformed consumer", () => redispatch("no-6", ["Scripted"]), "invalid_argument", /pending/],
     [
-      "101 consumers",
+      "1,001 consumers",
       () =>
         redispatch(
           "no-7",
-          Array.from({ length: 101 }, (_, i) => `c${i}`),
+          Array.from({ length: 1_001 }, (_, i) => `c${i}`),
         ),
       "too_large",
       /pending/,

@@ -3,15 +3,14 @@
 
 import { spawnSync } from "node:child_process";
 import { resolve } from "node:path";
+import { consumerFolders } from "./workers.ts";
 import { ROOT, wranglerEnv } from "./wrangler-env.ts";
 
-/** Folder, name of its environment's interface, and the folders of the Workers it is bound to. */
+/** Folder, name of its environment's interface, and the folders of the Workers it may be bound to. */
 const WORKERS = [
   { folder: "ledger-service", env: "LedgerServiceEnv", bound: [] },
   { folder: "receiver", env: "ReceiverEnv", bound: ["ledger-service"] },
-  { folder: "consumers/artifact-archive", env: "ArtifactArchiveEnv", bound: ["ledger-service"] },
-  { folder: "consumers/job-index", env: "JobIndexEnv", bound: ["ledger-service"] },
-  { folder: "consumers/reconciler", env: "ReconcilerEnv", bound: ["ledger-service", "receiver"] },
+  ...consumerFolders().map((folder) => ({ folder, env: envName(folder), bound: ["ledger-service", "receiver"] })),
 ];
 
 const check = process.argv.includes("--check") ? ["--check"] : [];
@@ -30,4 +29,10 @@ for (const { folder, env, bound } of WORKERS) {
     `${folder}: wrangler types failed; run \`npm run types\` and commit what it changes.\n${stdout}${stderr}`,
   );
   process.exit(1);
+}
+
+/** `consumers/job-index` is `JobIndexEnv`: the Workers share one TypeScript program, so each needs a name of its own. */
+function envName(folder: string): string {
+  const words = folder.replace("consumers/", "").split("-");
+  return `${words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join("")}Env`;
 }

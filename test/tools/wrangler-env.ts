@@ -5,7 +5,8 @@ import { resolve } from "node:path";
 /** The project's folder. */
 export const ROOT = resolve(import.meta.dirname, "../..");
 
-const QUIET = { WRANGLER_SEND_METRICS: "false", CLOUDFLARE_CF_FETCH_ENABLED: "false" };
+/** Its banner asks the registry for a newer version. */
+const QUIET = { WRANGLER_SEND_METRICS: "false", CLOUDFLARE_CF_FETCH_ENABLED: "false", WRANGLER_HIDE_BANNER: "true" };
 
 /** The present environment with wrangler's outbound habits turned off, for a wrangler that is started as a program. */
 export function wranglerEnv(): NodeJS.ProcessEnv {

@@ -10,17 +10,17 @@ const LONGEST_DELAY_S = 12 * 60 * 60;
 export async function takeAlerts(batch: MessageBatch<AlertMessage>, env: Bindings): Promise<void> {
   await Promise.all(
     batch.messages.map(async (message) => {
-      const { namespace, jobId, reason, ring } = message.body;
       let next: Next;
       try {
-        next = await reconcile(message.body, readSettings(env, namespace));
+        next = await reconcile(message.body, readSettings(env, message.body.namespace));
       } catch (error) {
         // A mistake in the configuration names what to set; of any other error only the name is known to be harmless.
         const detail = error instanceof Error && error.name === "SettingsError" ? error.message : undefined;
         next = { outcome: errorName(error), level: "error", detail, retryAfterMs: 0 };
       }
       const { level, retryAfterMs, outcome, detail } = next;
-      log({ worker: "reconciler", event: reason, outcome, namespace, jobId, ring, detail }, level);
+      const { namespace, jobId, reason, ring } = { ...message.body };
+      log({ worker: "reconciler", event: reason ?? "alert", outcome, namespace, jobId, ring, detail }, level);
       if (retryAfterMs === undefined) message.ack();
       else message.retry({ delaySeconds: delaySeconds(retryAfterMs, message.attempts) });
     }),

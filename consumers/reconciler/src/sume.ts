@@ -1,7 +1,7 @@
 // A client for the two endpoints of Sume's API that the backup needs: a job's status, and asking for its webhook again.
 // Whatever the other side does becomes one of a few answers; nothing here throws, retries or logs.
 
-import { EventType, MAX_EVENT_BODY_BYTES } from "job-ledger/client";
+import { EventType, MAX_EVENT_BODY_BYTES, parseBody } from "job-ledger/client";
 import * as v from "valibot";
 
 const DEFAULT_TIMEOUT_MS = 10_000;
@@ -34,7 +34,7 @@ export type RedeliverAnswer = { kind: "asked" } | { kind: "unknown_job" } | Sume
 /** The states in which a job has ended. Every other one, also one not known here, is «not ended»: the alert comes again. */
 const ENDED = new Set(["completed", "failed", "canceled", "expired"]);
 
-const Status = v.looseObject({ job_id: v.string(), status: v.string(), event: v.optional(EventType) });
+const Status = v.looseObject({ job_id: v.string(), status: v.string(), event: v.nullish(EventType) });
 
 /** `GET /v1/jobs/{job_id}/status` */
 export async function status(api: SumeApi, jobId: string): Promise<StatusAnswer> {
@@ -45,7 +45,7 @@ export async function status(api: SumeApi, jobId: string): Promise<StatusAnswer>
   }
   let parsed: unknown;
   try {
-    parsed = JSON.parse(answer.body);
+    parsed = parseBody(answer.body);
   } catch {
     return { kind: "unexpected", why: "the status is not JSON" };
   }
@@ -53,9 +53,10 @@ export async function status(api: SumeApi, jobId: string): Promise<StatusAnswer>
   if (!checked.success) {
     return { kind: "unexpected", why: `the status has no usable ${v.getDotPath(checked.issues[0]) ?? "fields"}` };
   }
-  const { job_id, status: state, event = `job.${state}` } = checked.output;
+  const { job_id, status: state, event } = checked.output;
   if (job_id !== jobId) return { kind: "unexpected", why: "the status is of another job" };
-  return ENDED.has(state) ? { kind: "ended", eventType: event, body: answer.body } : { kind: "not_ended", state };
+  if (!ENDED.has(state)) return { kind: "not_ended", state };
+  return { kind: "ended", eventType: event ?? `job.${state}`, body: answer.body };
 }
 
 /** `POST /v1/jobs/{job_id}/webhook/redeliver` */
@@ -80,7 +81,7 @@ async function call(
     // No redirect is followed: the key is for this origin.
     const headers = { authorization: `Bearer ${apiKey}`, accept: "application/json" };
     response = await fetch(url, { method, headers, redirect: "manual", signal: AbortSignal.timeout(timeoutMs) });
-    body = await response.text();
+    body = new TextDecoder("utf-8", { fatal: false, ignoreBOM: true }).decode(await response.arrayBuffer());
   } catch (error) {
     const late = error instanceof Error && error.name === "TimeoutError";
     return { kind: "unavailable", why: late ? "no answer in time" : "no connection", retryAfterMs: 0 };
@@ -88,7 +89,8 @@ async function call(
   if (response.ok) return { body };
   const { status: code } = response;
   if (code === 401 || code === 403) return { kind: "forbidden", status: code };
-  if (code === 404) return { kind: "unknown_job" };
+  // A 404 in the API's own form speaks of the job; one that is not JSON speaks of a wrong address.
+  if (code === 404 && isJson(body)) return { kind: "unknown_job" };
   if (code === 429 || code >= 500) {
     return { kind: "unavailable", why: `answered ${code}`, retryAfterMs: retryAfterMs(response) };
   }
@@ -101,4 +103,13 @@ function retryAfterMs(response: Response): number {
   if (/^\d{1,9}$/.test(value)) return Number(value) * 1_000;
   const date = Date.parse(value);
   return Number.isNaN(date) ? 0 : Math.max(0, date - Date.now());
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
 }

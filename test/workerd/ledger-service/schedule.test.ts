@@ -160,6 +160,15 @@ describe("rung", () => {
     expect(claimIn(after)?.status).toBe("completed");
   });
 
+  test("a claim that lands while the alert is on its way is not overwritten, and the ring counts", () => {
+    const seen = STATES["event only"];
+    const { record } = claim(seen, claimCommand("t"), 1_900_001);
+    const after = ring(record, 1_900_002, seen);
+    expect(after.claims).toBe(record.claims);
+    expect(claimIn(after)?.status).toBe("claimed");
+    expect(after.job?.watch).toEqual({ reason: "not_finished", rings: 1, nextAt: 2_800_002 });
+  });
+
   test("a reopening that lands while the alert is on its way rings again at once", () => {
     const seen = watched(STATES["event only"], 2, 1_950_000);
     const failed = { ...seen, claims: new Map(seen.claims).set("index", FAILED) };

@@ -4,6 +4,7 @@
 import { resolve } from "node:path";
 import { cloudflareTest } from "@cloudflare/vitest-pool-workers";
 import { defineConfig } from "vitest/config";
+import { modelSize } from "./tools/model-size.ts";
 
 const root = resolve(import.meta.dirname, "..");
 
@@ -21,6 +22,7 @@ export default defineConfig({
           include: ["test/workerd/**/*.test.ts"],
           globalSetup: "test/tools/faulty-sume.ts",
           setupFiles: "test/tools/quiet-logs.ts",
+          provide: { model: modelSize(process.env) },
         },
       },
       {
@@ -29,7 +31,9 @@ export default defineConfig({
           name: "node",
           include: ["test/**/*.test.ts"],
           exclude: ["test/workerd/**"],
-          testTimeout: 30_000,
+          // Generous: the machine may be busy, and real Workers start in each file.
+          testTimeout: 90_000,
+          hookTimeout: 90_000,
           // Every file starts Workers of its own; what they share is wrangler, whose import takes seconds.
           isolate: false,
         },

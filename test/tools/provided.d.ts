@@ -1,4 +1,4 @@
-// What the test projects' set-up programs provide to the tests.
+// What the test projects' set-up programs and their config provide to the tests.
 
 export {};
 
@@ -6,5 +6,7 @@ declare module "vitest" {
   interface ProvidedContext {
     /** Of test/tools/faulty-sume.ts. */
     sumeOrigin: string;
+    /** Of test/tools/model-size.ts. */
+    model: { machineCommands: number; objectCommands: number; seed: number | null };
   }
 }

@@ -1,0 +1,248 @@
+// Flaws of the receiver: what it believes, in which order it acts, and what it answers. And of the Workers behind it.
+
+import { type Flaw, TESTS } from "./flaw.ts";
+
+const signature = "receiver/src/signature.ts";
+const hmac = "receiver/src/hmac.ts";
+const settings = "receiver/src/settings.ts";
+const webhook = "receiver/src/webhook.ts";
+const delivery = "receiver/src/delivery.ts";
+const body = "receiver/src/body.ts";
+const answers = "receiver/src/answers.ts";
+
+export const RECEIVER: readonly Flaw[] = [
+  {
+    name: "a signature is compared by its first half",
+    file: signature,
+    find: "crypto.subtle.timingSafeEqual(candidate, expected)",
+    replace: "crypto.subtle.timingSafeEqual(candidate.slice(0, 16), expected.slice(0, 16))",
+    tests: [TESTS.signature],
+  },
+  {
+    name: "only the first signature entry is looked at",
+    file: signature,
+    find: '.split(",")\n',
+    replace: '.split(",", 1)\n',
+    tests: [TESTS.signature],
+  },
+  {
+    name: "an old timestamp is refused, one ahead is not",
+    file: signature,
+    find: "Math.abs(nowSeconds - Number(timestamp))",
+    replace: "nowSeconds - Number(timestamp)",
+    tests: [TESTS.signature],
+  },
+  {
+    name: "an old timestamp is accepted",
+    file: signature,
+    find: "Math.abs(nowSeconds - Number(timestamp))",
+    replace: "Number(timestamp) - nowSeconds",
+    tests: [TESTS.signature],
+  },
+  {
+    name: "a timestamp at the tolerance is refused",
+    file: signature,
+    find: "> toleranceSeconds) {",
+    replace: ">= toleranceSeconds) {",
+    tests: [TESTS.signature],
+  },
+  {
+    name: "a timestamp with text behind it passes every tolerance",
+    file: signature,
+    find: "/^\\d{1,12}$/",
+    replace: "/^\\d{1,12}/",
+    tests: [TESTS.signature],
+  },
+  {
+    name: "any signature entry of the right form will do",
+    file: signature,
+    find: "candidates.some((candidate) => crypto.subtle.timingSafeEqual(candidate, expected))",
+    replace: "candidates.some((candidate) => candidate.byteLength === expected.byteLength)",
+    tests: [TESTS.signature],
+  },
+  {
+    name: "the previous secret is ignored by the check",
+    file: signature,
+    find: "for (const key of keys) {",
+    replace: "for (const key of keys.slice(0, 1)) {",
+    tests: [TESTS.signature],
+  },
+  {
+    name: "the timestamp is not signed",
+    file: hmac,
+    find: "const prefix = encoder.encode(`${timestamp}.`);",
+    replace: "const prefix = encoder.encode(timestamp.slice(0, 0));",
+    tests: [TESTS.signature],
+  },
+  {
+    name: "the body's text is signed, not its bytes",
+    file: hmac,
+    find: 'crypto.subtle.sign("HMAC", key, signed)',
+    replace: 'crypto.subtle.sign("HMAC", key, encoder.encode(new TextDecoder().decode(signed)))',
+    tests: [TESTS.signature],
+    peer: "UTF-8 is mended before it is verified",
+  },
+  {
+    name: "the first secret's key is taken for every other's",
+    file: hmac,
+    find: "const known = keys.get(secret);",
+    replace: "const known = keys.values().next().value;",
+    tests: [TESTS.signature],
+  },
+  {
+    name: "the previous secret is not read",
+    file: settings,
+    find: "[env.SUME_WEBHOOK_SECRET, env.SUME_WEBHOOK_SECRET_PREVIOUS]",
+    replace: "[env.SUME_WEBHOOK_SECRET]",
+    tests: [TESTS.configuration],
+  },
+  {
+    name: "an empty secret is a secret",
+    file: settings,
+    find: 'typeof value === "string" && value.trim() !== ""',
+    replace: 'typeof value === "string"',
+    tests: [TESTS.configuration],
+  },
+  {
+    name: "the job is claimed before the signature is checked",
+    file: webhook,
+    find: "  if (!check.valid) return refused",
+    replace:
+      "  const early = parseEvent(body);\n" +
+      '  if (!("problem" in early)) {\n' +
+      '    const [token, believed] = ["early", { type: early.type, body: early.body, source: "webhook" } as const];\n' +
+      "    await env.LEDGER.claim({ jobId: early.jobId, event: believed, token });\n" +
+      "    if (check.valid) await env.LEDGER.release({ jobId: early.jobId, token });\n  }\n" +
+      "  if (!check.valid) return refused",
+    tests: [TESTS.signed],
+    peer: "deduplicating by an id from an unverified request",
+  },
+  {
+    name: "the record is kept under job and timestamp",
+    file: webhook,
+    find: "const { jobId, type } = event;",
+    replace: "const { type } = event;\n  const jobId = `${event.jobId}@${signed.timestamp}`;",
+    tests: [TESTS.deliveries],
+    peer: "a record kept under timestamp and signature: a re-signed retry counts as new",
+  },
+  {
+    name: "the answer is given before anything is sent",
+    file: webhook,
+    find: "const delivery = await deliver(env.LEDGER, queues, { jobId, event: brought }, deadline);",
+    replace:
+      "ctx.waitUntil(deliver(env.LEDGER, queues, { jobId, event: brought }, deadline));\n" +
+      '  const delivery = { outcome: "accepted" as const, dispatchedTo: [...queues.keys()], attempt: 1 };',
+    tests: [TESTS.deliveries],
+    peer: "the ledger row is written after the acknowledgement",
+  },
+  {
+    name: "the job is completed before its messages are sent",
+    file: delivery,
+    find: "const consumers = [...queues.keys()];",
+    replace:
+      "const consumers = [...queues.keys()];\n  await ledger.complete({ jobId, token, dispatchedTo: consumers });",
+    tests: [TESTS.deliveries],
+    peer: "complete before dispatch",
+  },
+  {
+    name: "a queue that refuses is passed over",
+    file: delivery,
+    find: "} catch {\n        return [consumer];",
+    replace: "} catch {\n        return [];",
+    tests: [TESTS.deliveries],
+    peer: "a swallowed error",
+  },
+  {
+    name: "a copy of a delivery that is being worked on is answered with success",
+    file: answers,
+    find: 'case "in_progress": {',
+    replace: 'case "in_progress": {\n      if (now > 0) return Response.json({ jobId, outcome: "duplicate" });',
+    tests: [TESTS.ledgerTrouble],
+    peer: "an in-flight duplicate is answered with success although the first may still fail",
+  },
+  {
+    name: "an unavailable ledger is answered with success",
+    file: answers,
+    find: 'case "ledger_unavailable":',
+    replace:
+      'case "ledger_unavailable":\n      if (now > 0) return Response.json({ jobId, outcome: "accepted" }, { status: 202 });',
+    tests: [TESTS.ledgerTrouble],
+    peer: "storage errors swallowed, failing open",
+  },
+  {
+    name: "a completion that failed is answered with success",
+    file: delivery,
+    find: "error: errorName(error), attempt };\n  }\n}",
+    replace:
+      'error: errorName(error), attempt };\n  } finally {\n    return { outcome: "accepted", dispatchedTo: consumers, attempt };\n  }\n}',
+    tests: [TESTS.ledgerTrouble],
+    peer: "storage errors swallowed, failing open",
+  },
+  {
+    name: "a hanging ledger hangs the delivery",
+    file: "receiver/src/deadline.ts",
+    find: "return withTimeout(promise, this.#at - Date.now());",
+    replace: "return this.#at > 0 ? promise : withTimeout(promise, 0);",
+    tests: [TESTS.ledgerTrouble],
+    peer: "storage errors swallowed so that the request hangs",
+  },
+  {
+    name: "UTF-8 is mended",
+    file: body,
+    find: "fatal: true",
+    replace: "fatal: false",
+    tests: [TESTS.body],
+    peer: "bytes that are not what was signed",
+  },
+  {
+    name: "a byte order mark is stripped",
+    file: body,
+    find: "ignoreBOM: true",
+    replace: "ignoreBOM: false",
+    tests: [TESTS.body],
+  },
+  {
+    name: "a body without a declared length may be of any",
+    file: body,
+    find: "    if (length > MAX_EVENT_BODY_BYTES) return null;\n",
+    replace: "",
+    tests: [TESTS.body],
+  },
+  {
+    name: "the ledger keeps the event as parsed and serialised again",
+    file: body,
+    find: "type: parsed.output.event, body };",
+    replace: "type: parsed.output.event, body: JSON.stringify(payload) };",
+    tests: [TESTS.body],
+  },
+  {
+    name: "events are taken in for another namespace",
+    file: "receiver/src/intake.ts",
+    find: "if (namespace !== own.namespace) {",
+    replace: 'if (namespace === "") {',
+    tests: [TESTS.intake],
+  },
+  {
+    name: "a job is dispatched again to those who have finished, too",
+    file: "receiver/src/intake.ts",
+    find: "const refused = await dispatch(queues, jobId, bound, deadline);",
+    replace: "const refused = await dispatch(queues, jobId, [...queues.keys()], deadline);",
+    tests: [TESTS.intake],
+  },
+  {
+    name: "a late writer's row replaces the later one",
+    file: "consumers/job-index/src/index.ts",
+    find: "\n  WHERE excluded.fence > jobs.fence`",
+    replace: "`",
+    tests: [TESTS.jobIndex],
+    peer: "no fencing",
+  },
+  {
+    name: "an event that the receiver could not take is taken for brought",
+    file: "consumers/reconciler/src/reconcile.ts",
+    find: 'outcome === "accepted" || outcome === "redispatched" || outcome === "duplicate"',
+    replace: 'outcome !== ""',
+    tests: [TESTS.reconciler],
+    peer: "a swallowed error",
+  },
+];

@@ -1,0 +1,46 @@
+// A Worker's wrangler config as a value, and written out elsewhere with some of it changed. Called by system.ts: `wrangler
+// dev` takes variables on its command line for its first Worker only, and nothing is written into the project's folders.
+// Leaves out environments and TOML: no config here has them.
+
+import { readFile, writeFile } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { ROOT } from "../tools/wrangler-env.ts";
+
+export type WorkerConfig = {
+  /** Its `wrangler.jsonc`, below the project's folder. */
+  config: string;
+  /** Over the variables of the config. */
+  vars?: Record<string, string>;
+  /** Another entry module, below the project's folder. */
+  main?: string;
+};
+
+type Config = { name: string; main: string; vars?: object; d1_databases?: { migrations_dir?: string }[] };
+
+/** Writes the changed config to `<folder>/<Worker's name>.jsonc`, with absolute paths in it, and answers that path. */
+export async function writeConfig(folder: string, { config, vars = {}, main }: WorkerConfig): Promise<string> {
+  const path = resolve(ROOT, config);
+  const home = dirname(path);
+  const own = parse(await readFile(path, "utf8"));
+  const databases = own.d1_databases?.map((database) =>
+    database.migrations_dir === undefined
+      ? database
+      : { ...database, migrations_dir: resolve(home, database.migrations_dir) },
+  );
+  const changed = {
+    ...own,
+    main: main === undefined ? resolve(home, own.main) : resolve(ROOT, main),
+    vars: { ...own.vars, ...vars },
+    ...(databases && { d1_databases: databases }),
+  };
+  const written = join(folder, `${own.name}.jsonc`);
+  await writeFile(written, JSON.stringify(changed, null, 2));
+  return written;
+}
+
+/** JSON with comments and trailing commas. Strings are matched first, so what looks like either in one stays. */
+function parse(jsonc: string): Config {
+  const strings = /("(?:[^"\\]|\\.)*")/.source;
+  const uncommented = jsonc.replaceAll(new RegExp(`${strings}|//[^\\n]*|/\\*[^]*?\\*/`, "g"), "$1");
+  return JSON.parse(uncommented.replaceAll(new RegExp(`${strings}|,(?=\\s*[}\\]])`, "g"), "$1"));
+}

@@ -29,6 +29,14 @@ const child = spawn(process.execPath, args, {
   stdio: ["ignore", "pipe", "pipe"],
 });
 
+/** Milliseconds without a line after which the run is taken to hang; each test has a limit of its own, well below this. */
+const SILENCE_MS = 6 * 60_000;
+const giveUp = () => {
+  console.error(`No test has said anything for ${SILENCE_MS / 60_000} minutes: the run is ended.`);
+  child.kill("SIGKILL");
+};
+let silence = setTimeout(giveUp, SILENCE_MS);
+
 const complaints: string[] = [];
 /** Within a complaint that is allowed: its stack follows. */
 let following = false;
@@ -37,6 +45,8 @@ for (const [input, output] of [
   [child.stderr, process.stderr],
 ] as const) {
   createInterface({ input }).on("line", (line) => {
+    clearTimeout(silence);
+    silence = setTimeout(giveUp, SILENCE_MS);
     const allowed = ALLOWED.some((pattern) => pattern.test(line));
     if (allowed || (following && FOLLOWING.test(line))) {
       following = true;
@@ -48,6 +58,7 @@ for (const [input, output] of [
   });
 }
 child.on("close", (code) => {
+  clearTimeout(silence);
   if (code === 0 && complaints.length > 0) {
     console.error(
       `The tests passed, but the runtime complained of ${complaints.length} things that no test means to happen.`,

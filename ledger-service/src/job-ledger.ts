@@ -45,6 +45,8 @@ export class JobLedger extends DurableObject<LedgerServiceEnv> {
   #record: JobRecord | undefined;
   /** When this instance last saw the alarm run, or set it anew because it was overdue. */
   #alarmRanAt = 0;
+  /** Before this the alarm does not ring, whatever is due: its last try failed, and a queue in trouble is not to be hammered. */
+  #alarmPausedUntil = 0;
 
   /**
    * Claims, and while another holds the claim waits up to `waitMs` for it. Each round decides afresh, in one synchronous
@@ -117,6 +119,7 @@ export class JobLedger extends DurableObject<LedgerServiceEnv> {
    */
   override async alarm(): Promise<void> {
     this.#alarmRanAt = Date.now();
+    this.#alarmPausedUntil = 0;
     try {
       this.#commit((record, now) => ({ record: expire(record, now), outcome: undefined }));
       const seen = this.#read();
@@ -129,7 +132,8 @@ export class JobLedger extends DurableObject<LedgerServiceEnv> {
       // While the alerts were on their way anything may have been settled: decide on the record as it is now.
       this.#commitAtAlarm((record, now) => rung(record, { seen, alerts, settings: this.#settings, now }));
     } catch (error) {
-      await this.ctx.storage.setAlarm(Date.now() + ALARM_RETRY_MS);
+      this.#alarmPausedUntil = Date.now() + ALARM_RETRY_MS;
+      await this.ctx.storage.setAlarm(this.#alarmPausedUntil);
       this.#log("alarm", undefined, { outcome: "error" }, { error: errorName(error) }, "error");
     }
   }
@@ -227,7 +231,7 @@ export class JobLedger extends DurableObject<LedgerServiceEnv> {
   #setAlarm(at: number | null): void {
     // Neither promise is awaited: both take effect at once, and a storage that fails to commit them resets the object.
     if (at === null) void this.ctx.storage.deleteAlarm();
-    else void this.ctx.storage.setAlarm(at);
+    else void this.ctx.storage.setAlarm(Math.max(at, this.#alarmPausedUntil));
   }
 
   /** The platform drops an alarm that has failed often enough; whoever calls next brings it back. */

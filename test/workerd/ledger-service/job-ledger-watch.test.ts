@@ -70,6 +70,11 @@ async function dispatched(jobId: string): Promise<void> {
   await receiver.complete({ jobId, token: "r", dispatchedTo: ["index"] });
 }
 
+async function reopen(jobId: string): Promise<void> {
+  const reopening = { actor: "ann", consumer: "index", eventType: null };
+  await runInDurableObject(jobObject(jobId), (job: JobLedger) => job.reopen(reopening));
+}
+
 const notFinished = (jobId: string, count: number, pending = ["index"]) => ({
   namespace: "n",
   jobId,
@@ -144,8 +149,7 @@ describe("an unfinished job", () => {
   test("that was reopened is alerted at once, counted anew", async () => {
     await finish("reopened", "index");
     vi.setSystemTime(START + DAY);
-    const reopening = { actor: "ann", consumer: "index", eventType: null };
-    await runInDurableObject(jobObject("reopened"), (job: JobLedger) => job.reopen(reopening));
+    await reopen("reopened");
     expect(await ring("reopened")).toBe(START + DAY);
     expect(alerts).toEqual([notFinished("reopened", 1)]);
     expect((await index.inspect({ jobId: "reopened" }))?.watch).toMatchObject({
@@ -165,6 +169,21 @@ describe("nothing is lost when", () => {
     expect(await alarmOf("refused")).toBe(at + MINUTE);
     await ring("refused");
     expect(alerts).toEqual([notFinished("refused", 1)]);
+  });
+
+  test("the queue refuses: a claim that is taken and given back meanwhile does not hasten the next try", async () => {
+    await dispatched("paced");
+    send.mockRejectedValueOnce(new Error("queue down"));
+    const at = await ring("paced");
+    await index.claim({ jobId: "paced", token: "i" });
+    await index.release({ jobId: "paced", token: "i" });
+    expect(await alarmOf("paced")).toBe(at + MINUTE);
+    await ring("paced");
+    expect(alerts).toEqual([notFinished("paced", 1)]);
+    await index.claim({ jobId: "paced", token: "j" });
+    await index.complete({ jobId: "paced", token: "j" });
+    await reopen("paced");
+    expect(await alarmOf("paced")).toBe(Date.now());
   });
 
   test("a settle lands while the alarm waits for its queue: it is not overwritten, and no alarm is lost", async () => {

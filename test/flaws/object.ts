@@ -22,10 +22,24 @@ export const OBJECT: readonly Flaw[] = [
   {
     name: "an alarm whose work fails is dropped",
     file,
-    find: "      await this.ctx.storage.setAlarm(Date.now() + ALARM_RETRY_MS);\n",
+    find: "      await this.ctx.storage.setAlarm(this.#alarmPausedUntil);\n",
     replace: "",
     tests: [TESTS.alarm],
     peer: "a one-off alarm job that throws and is deleted",
+  },
+  {
+    name: "a settle undoes the pause after a failed alarm",
+    file,
+    find: "this.ctx.storage.setAlarm(Math.max(at, this.#alarmPausedUntil))",
+    replace: "this.ctx.storage.setAlarm(at)",
+    tests: [TESTS.watch],
+  },
+  {
+    name: "the pause after a failed alarm outlasts the next alarm",
+    file,
+    find: "    this.#alarmPausedUntil = 0;\n",
+    replace: "",
+    tests: [TESTS.watch],
   },
   {
     name: "nobody brings back an alarm that the platform dropped",

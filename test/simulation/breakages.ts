@@ -33,13 +33,13 @@ export const BREAKAGES: readonly Breakage[] = [
   {
     name: "no watch: the alarm does nothing",
     file: "ledger-service/src/job-ledger.ts",
-    find: "    this.#alarmRanAt = Date.now();\n    try {",
-    replace: "    this.#alarmRanAt = Date.now();\n    if (this.#alarmRanAt > 0) return;\n    try {",
+    find: "    this.#alarmPausedUntil = 0;\n    try {",
+    replace: "    if (this.#alarmRanAt > 0) return;\n    try {",
   },
   {
     name: "the watch rings, and sends nothing",
     file: "ledger-service/src/job-ledger.ts",
-    find: "for (const alert of alerts) await this.#send(alert);",
+    find: "for (const alert of alerts) await withTimeout(this.#send(alert), ALERT_WITHIN_MS);",
     replace: "",
   },
   {

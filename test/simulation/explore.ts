@@ -1,7 +1,7 @@
-// Which runs to make: every single fault and every pair of faults of the one-job scenario, and schedules by seed. A share is
-// what one of several threads does of them.
+// Which runs to make: every single fault, every outage and every pair of faults of the one-job scenario, and schedules by
+// seed. A share is what one of several threads does of them.
 
-import { BOUNDARIES, type Crossing, type Fault } from "./faults.ts";
+import { BOUNDARIES, type Boundary, type Crossing, type Fault, type Outage } from "./faults.ts";
 import { runOneJob } from "./one-job.ts";
 import { runSchedule } from "./random-schedule.ts";
 import { count, emptyTally, type Tally } from "./tally.ts";
@@ -22,20 +22,29 @@ export async function explore(what: Exploration, share: Share): Promise<{ enumer
   return { enumerated, random };
 }
 
+const isBoundary = (name: string): name is Boundary => name in BOUNDARIES;
+const OUTAGES: readonly Outage[] = Object.keys(BOUNDARIES)
+  .filter(isBoundary)
+  .flatMap((boundary) => BOUNDARIES[boundary].map((fault) => ({ boundary, fault })));
+
 type Struck = ReadonlyMap<number, Fault>;
 
 async function enumerate(tally: Tally, pairs: boolean, share: Share): Promise<void> {
-  const none = await runOneJob(new Map());
+  const none = await runOneJob({});
   if (share.index === 0) count(tally, none.verdict, "--faults none");
+  for (const [position, outage] of OUTAGES.entries()) {
+    if (position % share.of !== share.index) continue;
+    count(tally, (await runOneJob({ outage })).verdict, `--outage ${outage.boundary}:${outage.fault}`);
+  }
   for (const [position, first] of faultsAfter(none.crossings, new Map()).entries()) {
     if (position % share.of !== share.index) continue;
     if (tally.violations.length >= ENOUGH_VIOLATIONS) return;
-    const single = await runOneJob(first);
+    const single = await runOneJob({ faults: first });
     count(tally, single.verdict, replayOf(first));
     if (!pairs) continue;
     for (const both of faultsAfter(single.crossings, first)) {
       if (tally.violations.length >= ENOUGH_VIOLATIONS) return;
-      count(tally, (await runOneJob(both)).verdict, replayOf(both));
+      count(tally, (await runOneJob({ faults: both })).verdict, replayOf(both));
     }
   }
 }
@@ -63,4 +72,11 @@ export function parseFaults(text: string): Struck {
     faults.set(Number(index), fault);
   }
   return faults;
+}
+
+/** The same of an outage. */
+export function parseOutage(text: string): Outage {
+  const outage = OUTAGES.find(({ boundary, fault }) => `${boundary}:${fault}` === text);
+  if (outage === undefined) throw new Error(`not an outage: ${text}`);
+  return outage;
 }

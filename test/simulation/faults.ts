@@ -39,19 +39,28 @@ export type Boundary = keyof typeof BOUNDARIES;
 export type Fault = (typeof BOUNDARIES)[Boundary][number];
 export type Crossing = { index: number; boundary: Boundary; label: string };
 
-export type Plan = { at(crossing: Crossing): Fault | null };
+/** `now`: milliseconds of the run. */
+export type Plan = { at(crossing: Crossing, now: number): Fault | null };
+/** One fault at every crossing of a boundary, from the beginning of the run for `OUTAGE_MS`. */
+export type Outage = { boundary: Boundary; fault: Fault };
 
-/** Faults at crossings by their number in the run; it remembers what was crossed. */
+/** Milliseconds; long enough for the platform to lose patience with whatever cannot go on. */
+const OUTAGE_MS = 150 * 60_000;
+
+/** Faults at crossings by their number in the run, and an outage if there is one; it remembers what was crossed. */
 export class NumberedPlan implements Plan {
   readonly crossings: Crossing[] = [];
   readonly #faults: ReadonlyMap<number, Fault>;
+  readonly #outage: Outage | undefined;
 
-  constructor(faults: ReadonlyMap<number, Fault>) {
+  constructor(faults: ReadonlyMap<number, Fault>, outage?: Outage) {
     this.#faults = faults;
+    this.#outage = outage;
   }
 
-  at(crossing: Crossing): Fault | null {
+  at(crossing: Crossing, now: number): Fault | null {
     this.crossings.push(crossing);
+    if (this.#outage?.boundary === crossing.boundary && now < OUTAGE_MS) return this.#outage.fault;
     return this.#faults.get(crossing.index) ?? null;
   }
 }
@@ -60,16 +69,16 @@ export class NumberedPlan implements Plan {
 export class RandomPlan implements Plan {
   readonly #random: Random;
   readonly #rate: number;
-  readonly #isOver: () => boolean;
+  readonly #untilMs: number;
 
-  constructor(random: Random, rate: number, isOver: () => boolean) {
+  constructor(random: Random, rate: number, untilMs: number) {
     this.#random = random;
     this.#rate = rate;
-    this.#isOver = isOver;
+    this.#untilMs = untilMs;
   }
 
-  at({ boundary }: Crossing): Fault | null {
-    if (this.#isOver() || !this.#random.chance(this.#rate)) return null;
+  at({ boundary }: Crossing, now: number): Fault | null {
+    if (now > this.#untilMs || !this.#random.chance(this.#rate)) return null;
     return this.#random.pick<Fault>(BOUNDARIES[boundary]);
   }
 }

@@ -32,11 +32,9 @@ async function run(args: string[]): Promise<number> {
     case "breakages":
       return (await tryBreakages()) ? 0 : 1;
     case "seed":
-    case "faults": {
+    case "one-job": {
       const verdict =
-        command.command === "seed"
-          ? await runSchedule(command.seed, print)
-          : (await runOneJob(command.faults, print)).verdict;
+        command.command === "seed" ? await runSchedule(command.seed, print) : (await runOneJob(command, print)).verdict;
       printReplay(verdict);
       return verdict.violations.length === 0 ? 0 : 1;
     }
@@ -59,7 +57,7 @@ async function runExploration(what: Exploration, threads: number): Promise<numbe
   }
   const seconds = (performance.now() - began) / 1_000;
   if (what.singles) {
-    printTally(what.pairs ? "one job, every fault and pair of faults" : "one job, every fault", enumerated);
+    printTally(`one job, every fault, outage${what.pairs ? " and pair of faults" : ""}`, enumerated);
   }
   if (what.schedules > 0) printTally(`random, seeds from ${what.firstSeed}`, random);
   printViolations(enumerated);

@@ -135,24 +135,29 @@ export class JobObject {
     }
     this.#handling = true;
     this.#retryIsAhead = false;
-    if (retries === 0) this.storage.alarmAt = null;
-    let done = fault !== "object-dies-before" && (await this.#handle());
-    if (fault === "twice") done = await this.#handle();
+    this.storage.alarmAt = null;
+    let ended = fault === "object-dies-before" ? "died" : await this.#handle();
+    if (fault === "twice") ended = await this.#handle();
     if (fault === "object-dies-before" || fault === "object-dies-after") {
       this.crash();
-      done = false;
+      ended = "died";
     }
     this.#handling = false;
-    if (!done && retries < ALARM_RETRIES && this.storage.alarmAt === null) {
+    if (ended !== "done" && retries < ALARM_RETRIES && this.storage.alarmAt === null) {
       this.#retryIsAhead = true;
-      this.#ringAfter(FIRST_ALARM_RETRY_MS * 2 ** retries, retries + 1);
+      // Only what the handler itself did wrong, or took too long for, counts against the platform's patience.
+      this.#ringAfter(FIRST_ALARM_RETRY_MS * 2 ** retries, ended === "failed" ? retries + 1 : retries);
     }
     this.#observer.rested(this);
   }
 
-  async #handle(): Promise<boolean> {
+  async #handle(): Promise<"done" | "failed" | "died"> {
     const instance = this.#live();
-    const tooLong = this.#world.scheduler.after(LONGEST_HANDLER_MS, () => instance.process.die());
+    let wasTooLong = false;
+    const tooLong = this.#world.scheduler.after(LONGEST_HANDLER_MS, () => {
+      wasTooLong = true;
+      instance.process.die();
+    });
     const outcome = await serveIn(
       instance.process,
       async () => {
@@ -163,7 +168,8 @@ export class JobObject {
     );
     tooLong();
     this.#world.trace(() => `       ${this.name}: alarm ${"error" in outcome ? String(outcome.error) : "done"}`);
-    return !("error" in outcome);
+    if (!("error" in outcome)) return "done";
+    return instance.process.alive || wasTooLong ? "failed" : "died";
   }
 }
 

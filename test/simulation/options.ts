@@ -1,24 +1,25 @@
 // The command line of the simulation.
 
 import { parseArgs } from "node:util";
-import { parseFaults } from "./explore.ts";
-import type { Fault } from "./faults.ts";
+import { parseFaults, parseOutage } from "./explore.ts";
+import type { Fault, Outage } from "./faults.ts";
 import type { Exploration } from "./explore.ts";
 
 export const USAGE = `npm run simulate -- [options]
   --schedules N   random schedules (2000)
   --first-seed N  the seed of the first (1)
-  --no-pairs      single faults only
+  --no-pairs      single faults and outages only
   --no-singles    random schedules only
   --threads N     (the processors there are)
   --seed N        replay one schedule, with its trace
   --faults LIST   replay the one-job scenario with these faults, e.g. 12:late,20:hang, or none
+  --outage B:F    replay it with that fault at every such boundary for hours, e.g. send:hang
   --breakages     break the code on purpose, in a copy, and see whether that is found`;
 
 export type Command =
   | { command: "explore"; what: Exploration; threads: number | null }
   | { command: "seed"; seed: number }
-  | { command: "faults"; faults: ReadonlyMap<number, Fault> }
+  | { command: "one-job"; faults?: ReadonlyMap<number, Fault>; outage?: Outage }
   | { command: "breakages" }
   | { command: "help" };
 
@@ -37,6 +38,7 @@ export function readCommand(args: string[]): Command {
       threads: { type: "string" },
       seed: { type: "string" },
       faults: { type: "string" },
+      outage: { type: "string" },
       breakages: { type: "boolean", default: false },
       help: { type: "boolean", default: false },
     },
@@ -44,7 +46,8 @@ export function readCommand(args: string[]): Command {
   if (values.help) return { command: "help" };
   if (values.breakages) return { command: "breakages" };
   if (values.seed !== undefined) return { command: "seed", seed: whole("seed", values.seed) };
-  if (values.faults !== undefined) return { command: "faults", faults: parseFaults(values.faults) };
+  if (values.faults !== undefined) return { command: "one-job", faults: parseFaults(values.faults) };
+  if (values.outage !== undefined) return { command: "one-job", outage: parseOutage(values.outage) };
   return {
     command: "explore",
     threads: values.threads === undefined ? null : whole("threads", values.threads),

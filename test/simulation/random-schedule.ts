@@ -1,7 +1,7 @@
 // A schedule made of a seed: several jobs in two namespaces, copies, redeliveries, second event types, reopenings, expected
 // events whose webhook never comes, work that fails, clocks that disagree and step back, and faults by chance for a while.
 
-import { type Fault, type Plan, RandomPlan } from "./faults.ts";
+import { RandomPlan } from "./faults.ts";
 import { NonRetryableError } from "./production.ts";
 import { Random } from "./random.ts";
 import type { Machine } from "./scheduler.ts";
@@ -23,12 +23,11 @@ const ATTEMPTS = 10;
 export async function runSchedule(seed: number, tell?: (line: string) => void): Promise<Verdict> {
   const random = new Random(seed);
   const faultyUntil = random.between(10, 180) * MINUTE_MS;
-  const faults = new RandomPlan(random, random.pick(FAULT_RATES), () => simulation.world.scheduler.now > faultyUntil);
-  const plan: Plan = { at: (crossing): Fault | null => faults.at(crossing) };
+  const plan = new RandomPlan(random, random.pick(FAULT_RATES), faultyUntil);
   const jobs = script(random, NAMESPACES);
   const skewed = random.chance(0.5);
   const machines: Machine[] = [];
-  const simulation: Simulation = new Simulation({
+  const simulation = new Simulation({
     plan,
     latency: () => (random.chance(0.02) ? random.between(100, 6_000) : random.between(1, 60)),
     lateness: () => random.pick([20_000, MINUTE_MS, 6 * MINUTE_MS, 20 * MINUTE_MS]),

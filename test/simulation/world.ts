@@ -64,7 +64,7 @@ export class World {
   /** Whether a fault strikes here. */
   cross(boundary: Boundary, label: string): Fault | null {
     const index = this.#crossings++;
-    const fault = this.#plan.at({ index, boundary, label });
+    const fault = this.#plan.at({ index, boundary, label }, this.scheduler.now);
     this.trace(() => `${String(index).padStart(4)} ${boundary} ${label}${fault === null ? "" : `   *** ${fault}`}`);
     if (fault === null) return null;
     const kinds: readonly Fault[] = BOUNDARIES[boundary];

@@ -217,3 +217,12 @@ test("a message that cannot be dealt with does not hold back the others", async 
   const broken = { ...alert("job.e", "not_finished", 1), namespace: "nobody" };
   expect(await reconcile([broken, alert("job.f", "not_finished", 1)])).toEqual([30, null]);
 });
+
+test("an alert of a kind that only a newer ledger sends is an error line, and done with", async () => {
+  const newer: AlertMessage = JSON.parse(
+    '{"namespace":"default","jobId":"job.i","reason":"bored","ring":1,"pending":[]}',
+  );
+  expect(await reconcile([newer])).toEqual([null]);
+  expect(calls).toEqual([]);
+  expect(lines).toMatchObject([{ level: "error", event: "bored", outcome: "unknown_reason", jobId: "job.i" }]);
+});

@@ -2,8 +2,21 @@
 
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { afterEach, describe, expect, test, vi } from "vitest";
+import type { ClaimOutcome } from "../../../ledger-service/src/contract.ts";
 import type { JobLedger } from "../../../ledger-service/src/job-ledger.ts";
-import { age, alarmOf, EVENT, evict, finish, jobObject, ledger, rowsOf, setAlarm, tablesOf } from "./job-object.ts";
+import {
+  age,
+  alarmOf,
+  EVENT,
+  evict,
+  finish,
+  jobObject,
+  ledger,
+  OTHER_EVENT,
+  rowsOf,
+  setAlarm,
+  tablesOf,
+} from "./job-object.ts";
 
 const index = ledger("index");
 const SOON = { timeout: 4_000, interval: 10 };
@@ -36,6 +49,28 @@ describe("cleanup", () => {
     await setAlarm("clean-warm", Date.now());
     await vi.waitFor(async () => expect(await tablesOf("clean-warm")).toEqual([]), SOON);
     expect(await index.inspect({ jobId: "clean-warm" })).toBeNull();
+  });
+
+  test("a call that comes while everything is being deleted waits, and finds the job gone", async () => {
+    await finish("going", "index");
+    await age("going", "index");
+    const answer = await runInDurableObject(jobObject("going"), async (job: JobLedger, { storage }) => {
+      const deleteAll = storage.deleteAll.bind(storage);
+      const { promise: called, resolve: calls } = Promise.withResolvers<ClaimOutcome>();
+      vi.spyOn(storage, "deleteAll").mockImplementationOnce(async () => {
+        calls(ledger("index").claim({ jobId: "going", event: OTHER_EVENT }));
+        // It has arrived by the time that others which were made later are answered.
+        for (let count = 0; count < 5; count++) await ledger("index").inspect({ jobId: "another" });
+        await deleteAll();
+      });
+      await job.alarm();
+      return { ...(await called) };
+    });
+    expect(answer).toMatchObject({ outcome: "claimed", attempt: 1, event: OTHER_EVENT });
+    expect(await index.inspect({ jobId: "going" })).toMatchObject({
+      conflict: false,
+      events: [{ type: "job.failed" }],
+    });
   });
 
   test.each(["claimed", "released", "reopened", "dispatched"])(

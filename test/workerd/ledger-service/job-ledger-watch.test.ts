@@ -64,6 +64,16 @@ async function ring(jobId: string): Promise<number> {
   return Date.now();
 }
 
+/** Has the object do something that waits for its queue, and lets that much time pass while it does. */
+async function meanwhile<T>(jobId: string, ms: number, step: (job: JobLedger) => Promise<T>): Promise<T> {
+  vi.useFakeTimers({ toFake: ["Date", "setTimeout", "clearTimeout"], now: Date.now() });
+  return await runInDurableObject(jobObject(jobId), async (job: JobLedger) => {
+    const done = step(job);
+    await vi.advanceTimersByTimeAsync(ms);
+    return await done;
+  });
+}
+
 /** Received and dispatched; the consumer has not claimed. */
 async function dispatched(jobId: string): Promise<void> {
   await receiver.claim({ jobId, event: EVENT, token: "r" });
@@ -194,6 +204,40 @@ describe("nothing is lost when", () => {
     expect(await alarmOf("early")).toBe(at);
   });
 
+  test("the queue hangs: after 30 s the alarm gives up, comes back in a minute, and sends what it could not", async () => {
+    await dispatched("hung");
+    vi.setSystemTime(START + 15 * MINUTE);
+    send.mockReturnValueOnce(new Promise(() => undefined));
+    await meanwhile("hung", 30_000, (job) => job.alarm());
+    expect(await alarmOf("hung")).toBe(START + 15 * MINUTE + 30_000 + MINUTE);
+    await ring("hung");
+    expect(alerts).toEqual([notFinished("hung", 1)]);
+  });
+
+  test.each(["RETENTION_DAYS", "WATCH_AFTER_MINUTES"])(
+    "%s is mistaken when the alarm rings: it says so, comes back, and does its work once that is mended",
+    async (variable) => {
+      const jobId = `mistaken-${variable}`;
+      await dispatched(jobId);
+      const set = (value?: string) =>
+        runInDurableObject(
+          jobObject(jobId),
+          (job) => void Object.assign(Reflect.get(job, "env"), { [variable]: value }),
+        );
+      const errors = vi.spyOn(console, "error").mockImplementation(() => undefined);
+      await set("soon");
+      await evict(jobId);
+      const at = await ring(jobId);
+      const due = await alarmOf(jobId);
+      await set();
+      expect(alerts).toEqual([]);
+      expect(due).toBe(at + MINUTE);
+      expect(errors.mock.calls).toEqual([[expect.stringContaining("LedgerError invalid_setting")]]);
+      await ring(jobId);
+      expect(alerts).toEqual([notFinished(jobId, 1)]);
+    },
+  );
+
   test("a settle lands while the alarm waits for its queue: it is not overwritten, and no alarm is lost", async () => {
     await dispatched("raced");
     await index.claim({ jobId: "raced", token: "i" });
@@ -251,6 +295,17 @@ describe("nothing is lost when", () => {
     expect(await ring(jobId)).toBe(START + 20 * MINUTE);
     expect(alerts).toEqual([notFinished(jobId, 1)]);
   });
+});
+
+test("an alarm that ran late and failed is not taken for a dropped one by a call that comes then", async () => {
+  await dispatched("late-alarm");
+  const errors = vi.spyOn(console, "error").mockImplementation(() => undefined);
+  send.mockRejectedValueOnce(new Error("queue down"));
+  vi.setSystemTime(START + 15 * MINUTE + 5 * MINUTE);
+  const at = await ring("late-alarm");
+  await index.inspect({ jobId: "late-alarm" });
+  expect(errors.mock.calls).toEqual([[expect.stringContaining('"event":"alarm","outcome":"error"')]]);
+  expect(await alarmOf("late-alarm")).toBe(at + MINUTE);
 });
 
 describe("an expected event", () => {
@@ -320,6 +375,15 @@ describe("a second event type", () => {
     expect(await alarmOf("unsent")).toBe(START + 30 * DAY);
     const bodies = [{ body: EVENT.body }, { body: OTHER_EVENT.body }];
     expect(await index.inspect({ jobId: "unsent", body: true })).toMatchObject({ events: bodies });
+  });
+
+  test("whose alert hangs is answered after 2 s, and alerted by the alarm", async () => {
+    await finish("slow", "index");
+    send.mockReturnValueOnce(new Promise(() => undefined));
+    const answer = await meanwhile("slow", 2_000, (job) => job.claim(claimOf("t"), OTHER_EVENT, 0));
+    expect(answer).toMatchObject({ conflict: { recorded: "job.completed", received: "job.failed" } });
+    await ring("slow");
+    expect(alerts).toEqual([conflict("slow")]);
   });
 });
 

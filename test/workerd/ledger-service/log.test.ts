@@ -2,7 +2,7 @@
 
 import { exports } from "cloudflare:workers";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { EVENT, ledger, OTHER_EVENT } from "./job-object.ts";
+import { endLease, EVENT, ledger, OTHER_EVENT } from "./job-object.ts";
 
 const index = ledger("index");
 
@@ -53,6 +53,27 @@ describe("log lines", () => {
         consumer: "index",
       })),
     );
+  });
+
+  test("tell once, at level error, of a holder that died on its last attempt", async () => {
+    await index.claim({ jobId: "last", event: EVENT, maxAttempts: 1 });
+    await endLease("last", "index", 1_000);
+    const lines = await logged(async () => {
+      await index.claim({ jobId: "last" });
+      await ledger("mail").claim({ jobId: "last" });
+    });
+    expect(lines.filter((line) => line.includes("exhausted")).map((line): unknown => JSON.parse(line))).toEqual([
+      {
+        level: "error",
+        worker: "ledger-service",
+        event: "exhausted",
+        outcome: "failed",
+        namespace: "n",
+        jobId: "last",
+        consumer: "index",
+        attempt: 1,
+      },
+    ]);
   });
 
   test("tell of a conflict", async () => {

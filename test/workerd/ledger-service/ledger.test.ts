@@ -3,7 +3,8 @@
 
 import { runInDurableObject } from "cloudflare:test";
 import { exports } from "cloudflare:workers";
-import { describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { JobLedger } from "../../../ledger-service/src/job-ledger.ts";
 import { endLease, EVENT, evict, jobObject, ledger, OTHER_EVENT, rowsOf } from "./job-object.ts";
 
 const index = ledger("index");
@@ -174,6 +175,34 @@ describe("settling", () => {
     }
     expect(statuses).toEqual([...Array.from({ length: 9 }, () => "released"), "failed"]);
     expect(await index.claim({ jobId: "tenth" })).toMatchObject({ outcome: "failed", attempt: 10 });
+  });
+});
+
+describe("a call whose connection was lost", () => {
+  const lost = Object.assign(new Error("lost by the test"), { retryable: true });
+
+  afterEach(() => {
+    vi.restoreAllMocks();
+    vi.useRealTimers();
+  });
+
+  test("is made again, and waits no longer than the rest of its time", async () => {
+    await ledger("index").claim({ jobId: "repeated", event: EVENT });
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
+    const claim = vi.spyOn(JobLedger.prototype, "claim").mockImplementationOnce(async () => {
+      vi.setSystemTime(Date.now() + 3_000);
+      throw lost;
+    });
+    claim.mockResolvedValueOnce({ outcome: "unknown" });
+    await index.claim({ jobId: "repeated", waitMs: 5_000 });
+    expect(claim.mock.calls.map(([, , waitMs]) => waitMs)).toEqual([5_000, 2_000]);
+  });
+
+  test("is made again with the token that it had", async () => {
+    const claim = vi.spyOn(JobLedger.prototype, "claim").mockRejectedValueOnce(lost);
+    expect(await index.claim({ jobId: "same-token", event: EVENT })).toMatchObject({ outcome: "claimed", attempt: 1 });
+    const tokens = claim.mock.calls.map(([{ token }]) => token);
+    expect(tokens).toEqual([tokens[0], tokens[0]]);
   });
 });
 

@@ -165,11 +165,13 @@ describe("not_finished", () => {
     ["queue_refused", "not_redispatched", 30],
     ["ledger_unavailable", "not_redispatched", 30],
     ["in_progress", "not_redispatched", 30],
+    ["no_queue", "not_redispatched", 30],
+    ["unknown", "not_redispatched", 30],
   ])("the receiver answers %s", async (outcome, told, message) => {
     answer = outcome;
     expect(await reconcile([alert("job.a", "not_finished", 1, { pending })])).toEqual([message]);
     expect(calls).toEqual([["redispatch", { namespace: "default", jobId: "job.a", pending }]]);
-    expect(lines).toMatchObject([{ outcome: told }]);
+    expect(lines).toMatchObject([{ level: message === null ? "info" : "error", outcome: told, detail: outcome }]);
   });
 
   test("goes to the receiver of its own namespace, and names the binding that is missing", async () => {
@@ -216,6 +218,18 @@ test("a message that cannot be dealt with does not hold back the others", async 
   answer = "redispatched";
   const broken = { ...alert("job.e", "not_finished", 1), namespace: "nobody" };
   expect(await reconcile([broken, alert("job.f", "not_finished", 1)])).toEqual([30, null]);
+});
+
+test.each([
+  ["nothing", "null", "alert"],
+  ["a text", '"job.g"', "alert"],
+  ["no namespace", '{"jobId":"job.g","reason":"conflict"}', "conflict"],
+  ["a namespace that is no text", '{"namespace":7,"jobId":"job.g","reason":"conflict"}', "conflict"],
+])("an alert that cannot be read (%s) does not hold back the others", async (_, text, told) => {
+  answer = "redispatched";
+  const unreadable: AlertMessage = JSON.parse(text);
+  expect(await reconcile([unreadable, alert("job.h", "not_finished", 1)])).toEqual([30, null]);
+  expect(lines.filter(({ level }) => level === "error")).toMatchObject([{ event: told, outcome: "TypeError" }]);
 });
 
 test("an alert of a kind that only a newer ledger sends is an error line, and done with", async () => {

@@ -12,10 +12,10 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => stack.close());
 
-type Settings = Record<string, string | null>;
+type Settings = Record<string, string | { as: string } | null>;
 const NEXT = "the-next-secret";
 
-/** The status of a delivery to a receiver with these settings; `null` takes one away. */
+/** The status of a delivery to a receiver with these settings; `null` takes one away, `as` binds what is bound as that. */
 async function deliver(
   jobId: string,
   settings: Settings,
@@ -65,8 +65,9 @@ describe("#15 a rotation of our secrets", () => {
 
 describe("#16 a receiver that cannot work", () => {
   const set = { SUME_WEBHOOK_SECRET: SECRET };
+  const queue = { as: "DISPATCH_JOB_INDEX" };
 
-  it.each([
+  it.each<[what: string, settings: Settings, signedWith: string[], named: string]>([
     ["no secret", {}, [SECRET], "SUME_WEBHOOK_SECRET"],
     ["no secret, signed with an empty key", {}, [""], "SUME_WEBHOOK_SECRET"],
     ["an empty secret", { SUME_WEBHOOK_SECRET: "" }, [""], "SUME_WEBHOOK_SECRET"],
@@ -79,6 +80,25 @@ describe("#16 a receiver that cannot work", () => {
       "DISPATCH_<CONSUMER>",
     ],
     ["a DISPATCH_ variable", { ...set, DISPATCH_MAIL: "mail" }, [SECRET], "DISPATCH_MAIL"],
+    ["a DISPATCH_ without a name", { ...set, DISPATCH_: queue }, [SECRET], "DISPATCH_ must name a consumer"],
+    [
+      "a name that the ledger would refuse",
+      { ...set, DISPATCH_MAIL$: queue },
+      [SECRET],
+      "DISPATCH_MAIL$ must name a consumer",
+    ],
+    [
+      "a name of 65 characters",
+      { ...set, [`DISPATCH_${"M".repeat(65)}`]: queue },
+      [SECRET],
+      `DISPATCH_${"M".repeat(65)} must name a consumer`,
+    ],
+    [
+      "one consumer twice",
+      { ...set, DISPATCH_job_index: queue },
+      [SECRET],
+      "DISPATCH_job_index names the consumer job-index a second time",
+    ],
     [
       "a tolerance that is no number",
       { ...set, TIMESTAMP_TOLERANCE_SECONDS: "5m" },

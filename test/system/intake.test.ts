@@ -104,6 +104,25 @@ describe("redispatch", () => {
     });
   });
 
+  it("to nobody who has a queue says so, with an error line for each and one for the whole", async () => {
+    await sendSigned(stack, event("re-nobody"));
+    await stack.untilSettled("re-nobody");
+    expect(await redispatch("re-nobody", ["nobody-here", "nobody-there"])).toEqual({
+      value: { outcome: "no_queue", consumers: ["nobody-here", "nobody-there"] },
+    });
+    expect(await messages("re-nobody")).toEqual(ONE_EACH);
+    const logged = await until("the three lines", () => {
+      const lines = stack.logs().filter(({ jobId, event: what }) => jobId === "re-nobody" && what === "redispatch");
+      return lines.length === 3 ? lines : undefined;
+    });
+    const line = { worker: "receiver", event: "redispatch", outcome: "no_queue", namespace, jobId: "re-nobody" };
+    expect(logged).toEqual([
+      { ...line, level: "error", consumer: "nobody-here", detail: "bind its queue as DISPATCH_NOBODY_HERE" },
+      { ...line, level: "error", consumer: "nobody-there", detail: "bind its queue as DISPATCH_NOBODY_THERE" },
+      { ...line, level: "info", dispatchedTo: [] },
+    ]);
+  });
+
   it("whose queue refuses says so", async () => {
     await sendSigned(stack, event("re-refused"));
     await stack.untilSettled("re-refused");

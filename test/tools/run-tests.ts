@@ -10,6 +10,8 @@ import { ROOT, wranglerEnv } from "./wrangler-env.ts";
 const ALLOWED = [
   // Refused arguments: the client and the entrypoint are tested with bad ones.
   /^uncaught exception; source = Uncaught \(in promise\); stack = LedgerError: \w+: /,
+  // test/workerd/ledger-service/ledger.test.ts: a connection to the object.
+  /^uncaught exception; source = Uncaught \(in promise\); stack = Error: lost by the test$/,
   // test/workerd/ledger-service: a renewal, and an alarm, of an object whose rows the test has broken.
   /^uncaught exception; source = Uncaught \(in promise\); stack = SyntaxError: .*"broken" is not valid JSON$/,
   // test/workerd/reconciler/sume.test.ts: an API that cuts connections, and one that nobody serves.

@@ -25,13 +25,21 @@ type Database = {
   prepare(sql: string): { bind(...values: unknown[]): { run(): Promise<{ results: Record<string, unknown>[] }> } };
 };
 
-/** `hasty`: the archive's released claims may be taken again at once. */
-type Options = { origins: string; maxBytes?: number | string; hasty?: boolean };
+/**
+ * `hasty`: the archive's released claims may be taken again at once. `archive`: the folder of its config, the product's when
+ * left out.
+ */
+type Options = { origins: string; maxBytes?: number; hasty?: boolean; archive?: string };
 
 export type ConsumersStack = Awaited<ReturnType<typeof startConsumers>>;
 
 /** Starts everything, with storage of its own; `close` ends it. `origins` is the archive's `ARTIFACT_ORIGINS`. */
-export async function startConsumers({ origins, maxBytes, hasty = false }: Options) {
+export async function startConsumers({
+  origins,
+  maxBytes,
+  hasty = false,
+  archive = "consumers/artifact-archive",
+}: Options) {
   quietWrangler();
   const limit = maxBytes === undefined ? {} : { MAX_ARTIFACT_BYTES: String(maxBytes) };
   const harness = createTestHarness({
@@ -40,7 +48,7 @@ export async function startConsumers({ origins, maxBytes, hasty = false }: Optio
       { configPath: "receiver/wrangler.jsonc", secrets: { SUME_WEBHOOK_SECRET: SECRET } },
       { configPath: "ledger-service/wrangler.jsonc" },
       {
-        configPath: "consumers/artifact-archive/wrangler.jsonc",
+        configPath: `${archive}/wrangler.jsonc`,
         vars: { ARTIFACT_ORIGINS: origins, ...limit },
         bindingOverrides: hasty ? { LEDGER: "hasty-ledger" } : {},
       },

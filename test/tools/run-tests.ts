@@ -1,9 +1,14 @@
 // `npm test`: runs vitest, and fails as well when the Workers runtime complained of anything but what the tests provoke. The
 // runtime reports every exception that crosses RPC, also one that a test waits for; those are listed here, each with the
 // test that means it to happen. Arguments are vitest's.
+//
+// What the tests store, thousands of small databases, is kept in memory where the system has a folder for that: on a disk
+// each of them waits for its first writes to get there. A runtime that is killed loses neither.
 
 import { spawn } from "node:child_process";
-import { resolve } from "node:path";
+import { mkdtempSync, rmSync, statfsSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { ROOT, wranglerEnv } from "./wrangler-env.ts";
 
@@ -22,14 +27,24 @@ const ALLOWED = [
 const FOLLOWING = /^ {4}at |^stack: |^\s*$/;
 const COMPLAINT = /^(uncaught )?exception\b|\bwarn(ing)?\b|not disposed/i;
 
+/** Of Linux; in a container it may be too small for a run, which needs about 60 MB. */
+const IN_MEMORY = "/dev/shm";
+const ENOUGH_BYTES = 512 * 1024 ** 2;
+
+const folder = mkdtempSync(join(hasRoom(IN_MEMORY) ? IN_MEMORY : tmpdir(), "job-ledger-tests-"));
+process.on("exit", () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
+
 const vitest = resolve(ROOT, "node_modules/vitest/vitest.mjs");
 const args = [vitest, "run", "-c", "test/vitest.config.ts", ...process.argv.slice(2)];
 const colors = process.stdout.isTTY ? { FORCE_COLOR: "1" } : {};
 const child = spawn(process.execPath, args, {
   cwd: ROOT,
-  env: { ...wranglerEnv(), ...colors },
+  env: { ...wranglerEnv(), ...colors, TMPDIR: folder },
   stdio: ["ignore", "pipe", "pipe"],
 });
+
+// Interrupted, vitest ends what it started, and this program after it; else the folder would stay.
+for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(name, () => child.kill(name));
 
 /** Milliseconds without a line after which the run is taken to hang; each test has a limit of its own, well below this. */
 const SILENCE_MS = 6 * 60_000;
@@ -68,3 +83,12 @@ child.on("close", (code) => {
   }
   process.exitCode = code === 0 && complaints.length > 0 ? 1 : (code ?? 1);
 });
+
+function hasRoom(path: string): boolean {
+  try {
+    const { bavail, bsize } = statfsSync(path);
+    return bavail * bsize >= ENOUGH_BYTES;
+  } catch {
+    return false;
+  }
+}

@@ -39,7 +39,7 @@ const CONFLICT_ALERT_WITHIN_MS = 2_000;
 const ALARM_DROPPED_AFTER_MS = 5 * 60_000;
 
 export class JobLedger extends DurableObject<LedgerServiceEnv> {
-  readonly #store = new Store(this.ctx.storage.sql);
+  readonly #store = new Store(this.ctx.storage);
   readonly #waiters = new Waiters();
   /** The stored record, once read: nobody but this instance writes it. */
   #record: JobRecord | undefined;
@@ -211,13 +211,13 @@ export class JobLedger extends DurableObject<LedgerServiceEnv> {
 
   #write(before: JobRecord, after: JobRecord, body: string | null, arm: () => void): void {
     try {
-      // A throw after `sql.exec` undoes nothing by itself; one inside `transactionSync` undoes all of it.
+      // A throw after a write undoes nothing by itself; one inside `transactionSync` undoes all of it.
       this.ctx.storage.transactionSync(() => {
         if (after !== before) this.#store.save(before, after, body);
         arm();
       });
     } catch (error) {
-      this.#store.forgetTables();
+      this.#store.rolledBack();
       throw error;
     }
     this.#record = after;
@@ -257,7 +257,6 @@ export class JobLedger extends DurableObject<LedgerServiceEnv> {
     await this.ctx.blockConcurrencyWhile(async () => {
       await this.ctx.storage.deleteAll();
       this.#record = undefined;
-      this.#store.forgetTables();
     });
     this.#log("cleanup", undefined, { outcome: "deleted" });
   }

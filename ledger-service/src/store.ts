@@ -1,58 +1,40 @@
-// The SQL of one job's object: its one table, its statements, and the reading and writing of whole records. It decides
-// nothing; the object calls it inside its transactions.
+// The storage of one job's object: the reading and writing of whole records. It decides nothing; the object calls it inside
+// its transactions.
 //
-// One table, because each costs every job two rows of schema: a row per event, a row per consumer's claim, and one for the
-// job itself where it needs one; the state of each as JSON. An event's body has its own column, last in the row, so that reading states never touches a megabyte of it.
+// A row per event, a row per consumer's claim, and one for the job itself where it needs one, through the key-value API of the
+// object's SQLite storage. The platform makes its table at the first write, and that is on nobody's bill; a table of our own
+// would cost every job two rows of schema.
 
 import * as v from "valibot";
+import * as table from "./earlier-store.ts";
+import { CLAIM, EVENT, JOB } from "./keys.ts";
 import { ClaimEntry, EMPTY_RECORD, EventEntry, JobEntry, type JobRecord } from "./record.ts";
 
-/**
- * The steps from an empty object to the present layout, oldest first; never edit one that was released, append. Step n is
- * done when its table exists (`PRAGMA user_version` is refused in Durable Objects).
- */
-const STEPS = [
-  {
-    table: "entry",
-    sql: `CREATE TABLE entry (
-      kind TEXT NOT NULL,
-      name TEXT NOT NULL,
-      state TEXT NOT NULL,
-      body TEXT,
-      PRIMARY KEY (kind, name)
-    ) STRICT, WITHOUT ROWID`,
-  },
-] as const;
-
-const SELECT_TABLES = "SELECT name FROM sqlite_master WHERE type = 'table'";
-const SELECT_STATES = "SELECT kind, name, state FROM entry";
-const SELECT_BODY = "SELECT body FROM entry WHERE kind = 'event' AND name = ?";
-const INSERT_EVENT = "INSERT INTO entry (kind, name, state, body) VALUES ('event', ?, ?, ?)";
-const UPSERT_STATE = `INSERT INTO entry (kind, name, state) VALUES (?, ?, ?)
-  ON CONFLICT (kind, name) DO UPDATE SET state = excluded.state`;
-
-type StateRow = { kind: string; name: string; state: string };
+/** As bytes: a value may have 2 MiB, which a string of 1 MiB of UTF-8 can need as soon as one character is not Latin-1. */
+const Body = v.object({ body: v.instance(Uint8Array) });
+const encoder = new TextEncoder();
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 export class Store {
-  readonly #sql: SqlStorage;
-  #stepsDone: number | undefined;
+  readonly #storage: DurableObjectStorage;
+  /** Whether an earlier release has written the job, and none of ours since. */
+  #isInTable = false;
 
-  constructor(sql: SqlStorage) {
-    this.#sql = sql;
+  constructor(storage: DurableObjectStorage) {
+    this.#storage = storage;
   }
 
-  /** The record as stored; of an object that was never written, the empty one. Writes nothing, not even a table. */
+  /** The record as stored; of an object that was never written, the empty one. Writes nothing. */
   load(): JobRecord {
-    if (this.#doneSteps() === 0) return EMPTY_RECORD;
     const events: EventEntry[] = [];
     const claims = new Map<string, ClaimEntry>();
     let job: JobEntry | null = null;
-    for (const { kind, name, state } of this.#sql.exec<StateRow>(SELECT_STATES)) {
-      const stored: unknown = JSON.parse(state);
-      if (kind === "event") events.push(v.parse(EventEntry, stored));
-      if (kind === "claim") claims.set(name, v.parse(ClaimEntry, stored));
-      if (kind === "job") job = v.parse(JobEntry, stored);
+    for (const [key, stored] of this.#entries()) {
+      if (key.startsWith(EVENT)) events.push(v.parse(EventEntry, stored));
+      if (key.startsWith(CLAIM)) claims.set(key.slice(CLAIM.length), v.parse(ClaimEntry, stored));
+      if (key === JOB) job = v.parse(JobEntry, stored);
     }
+    if (events.length === 0 && job === null) return EMPTY_RECORD;
     events.sort((a, b) => a.order - b.order);
     return { events, claims, job };
   }
@@ -62,45 +44,48 @@ export class Store {
    * @throws if an event is new and there is no body for it: a bug.
    */
   save(before: JobRecord, after: JobRecord, body: string | null): void {
-    this.#createTables();
+    const { kv } = this.#storage;
+    if (this.#isInTable) this.#leaveTable();
     for (const event of after.events.slice(before.events.length)) {
       if (body === null) throw new Error(`no body for the new event ${event.type}`);
-      this.#sql.exec(INSERT_EVENT, event.type, JSON.stringify(event), body);
+      kv.put(EVENT + event.type, { ...event, body: encoder.encode(body) });
     }
     for (const [index, event] of before.events.entries()) {
       const now = after.events[index];
-      if (now !== undefined && now !== event) this.#sql.exec(UPSERT_STATE, "event", now.type, JSON.stringify(now));
+      if (now !== undefined && now !== event) kv.put(EVENT + now.type, { ...now, ...this.#stored(now.type) });
     }
-    if (after.job !== before.job && after.job !== null) {
-      this.#sql.exec(UPSERT_STATE, "job", "", JSON.stringify(after.job));
-    }
+    if (after.job !== before.job && after.job !== null) kv.put(JOB, after.job);
     for (const [consumer, claim] of after.claims) {
-      if (claim !== before.claims.get(consumer)) {
-        this.#sql.exec(UPSERT_STATE, "claim", consumer, JSON.stringify(claim));
-      }
+      if (claim !== before.claims.get(consumer)) kv.put(CLAIM + consumer, claim);
     }
   }
 
   /** The body of a recorded event, as it was received. @throws if no such event is recorded: a bug, not an outcome. */
   body(eventType: string): string {
-    return this.#sql.exec<{ body: string }>(SELECT_BODY, eventType).one().body;
+    return decoder.decode(this.#stored(eventType).body);
   }
 
-  /** To be called when the whole storage was deleted, or a transaction that may have made the tables was rolled back. */
-  forgetTables(): void {
-    this.#stepsDone = undefined;
+  /** To be called when what was saved was rolled back. */
+  rolledBack(): void {
+    this.#isInTable = table.exists(this.#storage.sql);
   }
 
-  #doneSteps(): number {
-    if (this.#stepsDone === undefined) {
-      const tables = new Set([...this.#sql.exec<{ name: string }>(SELECT_TABLES)].map(({ name }) => name));
-      this.#stepsDone = STEPS.filter(({ table }) => tables.has(table)).length;
-    }
-    return this.#stepsDone;
+  #stored(eventType: string): v.InferOutput<typeof Body> {
+    const key = EVENT + eventType;
+    const { kv, sql } = this.#storage;
+    return v.parse(Body, this.#isInTable ? new Map(table.entries(sql)).get(key) : kv.get(key));
   }
 
-  #createTables(): void {
-    for (const { sql } of STEPS.slice(this.#doneSteps())) this.#sql.exec(sql);
-    this.#stepsDone = STEPS.length;
+  #entries(): Iterable<[key: string, stored: unknown]> {
+    const entries = [...this.#storage.kv.list()];
+    if (entries.length > 0) return entries;
+    this.#isInTable = table.exists(this.#storage.sql);
+    return this.#isInTable ? table.entries(this.#storage.sql) : [];
+  }
+
+  #leaveTable(): void {
+    for (const [key, stored] of table.entries(this.#storage.sql)) this.#storage.kv.put(key, stored);
+    table.drop(this.#storage.sql);
+    this.#isInTable = false;
   }
 }

@@ -32,6 +32,7 @@ export const TESTS = {
   rows: "test/workerd/ledger-service/job-ledger-rows.test.ts",
   schedule: "test/workerd/ledger-service/schedule.test.ts",
   settle: "test/workerd/ledger-service/transitions-settle.test.ts",
+  stored: "test/workerd/ledger-service/stored-job.test.ts",
   transitions: "test/workerd/ledger-service/transitions.test.ts",
   waiting: "test/workerd/ledger-service/job-ledger-waiting.test.ts",
   watch: "test/workerd/ledger-service/job-ledger-watch.test.ts",

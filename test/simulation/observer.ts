@@ -1,6 +1,7 @@
 // Watches the objects from outside and keeps a small model of its own: who holds which claim until when. It judges by what
 // the objects answer, what they write and what their alarm says, never by asking production code.
 
+import * as v from "valibot";
 import type { JobObject, Observer } from "./objects.ts";
 import type { World } from "./world.ts";
 
@@ -14,15 +15,18 @@ type Holder = {
   /** Neither settled nor reopened. */
   open: boolean;
 };
-export type StoredClaim = {
-  status: string;
-  eventType: string;
-  attempt: number;
-  fence: number;
-  dispatchedTo: string[];
-  error?: string | null;
-  changedAt: number;
-};
+const StoredClaim = v.object({
+  status: v.string(),
+  eventType: v.string(),
+  attempt: v.number(),
+  fence: v.number(),
+  dispatchedTo: v.array(v.string()),
+  error: v.optional(v.nullable(v.string())),
+  changedAt: v.number(),
+});
+const StoredEvent = v.object({ body: v.instance(Uint8Array), receivedAt: v.number() });
+const StoredExpectation = v.object({ expectation: v.nullable(v.object({ cancelledBy: v.nullable(v.string()) })) });
+export type StoredClaim = v.InferOutput<typeof StoredClaim>;
 export type StoredJob = {
   events: Map<string, { body: string; receivedAt: number }>;
   claims: Map<string, StoredClaim>;
@@ -37,14 +41,18 @@ type Answer = {
 };
 type Command = { consumer: string; token: string };
 
-/** The rows of an object as they lie there. */
+/** What an object has stored, as it lies there. */
 export function stored(object: JobObject): StoredJob {
   const job: StoredJob = { events: new Map(), claims: new Map(), isExpected: false };
-  for (const { kind, name, state, body } of object.storage.rows()) {
-    const value = JSON.parse(String(state));
-    if (kind === "event") job.events.set(String(name), { body: String(body), receivedAt: value.receivedAt });
-    if (kind === "claim") job.claims.set(String(name), value);
-    if (kind === "job") job.isExpected = value.expectation !== null && value.expectation.cancelledBy === null;
+  for (const [key, value] of object.storage.entries()) {
+    const colon = key.indexOf(":");
+    const [kind, name] = colon < 0 ? [key, ""] : [key.slice(0, colon), key.slice(colon + 1)];
+    if (kind === "event") {
+      const { body, receivedAt } = v.parse(StoredEvent, value);
+      job.events.set(name, { body: new TextDecoder().decode(body), receivedAt });
+    }
+    if (kind === "claim") job.claims.set(name, v.parse(StoredClaim, value));
+    if (kind === "job") job.isExpected = v.parse(StoredExpectation, value).expectation?.cancelledBy === null;
   }
   if (job.events.size > 0) job.isExpected = false;
   return job;

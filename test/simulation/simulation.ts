@@ -93,7 +93,6 @@ export class Simulation {
       for (const name of names) this.#judge(name, ended);
     }
     const finished = [...this.#observer.finishedAt.values()];
-    for (const object of this.objects.all) object.storage.discard();
     const recoveryMs = Math.max(0, ...finished.map((at) => at - this.world.lastDisturbance));
     return { violations, injected, recoveryMs, events: scheduler.events, ...ended };
   }
@@ -106,8 +105,8 @@ export class Simulation {
 
   #judge(name: string, ended: { completed: number; failed: number }): void {
     const object = this.objects.get(name);
-    const rows = object.storage.rows();
-    if (rows.length > 0) this.world.violation(`${name}: ${rows.length} rows are left for ever`);
+    const left = object.storage.entries().length;
+    if (left > 0) this.world.violation(`${name}: ${left} rows are left for ever`);
     const job: StoredJob = this.#observer.deleted.get(name) ?? stored(object);
     if (job.events.size === 0) {
       const why = this.#owed.get(name);

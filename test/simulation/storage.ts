@@ -1,46 +1,15 @@
-// The storage of one object: real SQLite in memory behind the part of the Durable Object storage API that production code
-// uses, and the alarm. It outlives the object's instances; each instance sees it through a view that ends with it.
+// The storage of one object: the part of the Durable Object storage API that production code uses, key-value pairs in memory
+// with transactions, and the alarm. It outlives the object's instances; each instance sees it through a view that ends with it.
 
-import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
+import { deserialize, serialize } from "node:v8";
 import type { Process } from "./scheduler.ts";
 import type { World } from "./world.ts";
-
-type Row = Record<string, unknown>;
-
-/** Databases of finished runs, emptied; opening one costs more than a run writes. */
-const spare: Database[] = [];
-
-class Database {
-  readonly #database = new DatabaseSync(":memory:");
-  readonly #statements = new Map<string, StatementSync>();
-
-  all(query: string, bindings: SQLInputValue[]): Row[] {
-    return this.#prepared(query).all(...bindings);
-  }
-
-  run(query: string, bindings: SQLInputValue[]): void {
-    this.#prepared(query).run(...bindings);
-  }
-
-  #prepared(query: string): StatementSync {
-    let statement = this.#statements.get(query);
-    if (statement === undefined) {
-      statement = this.#database.prepare(query);
-      this.#statements.set(query, statement);
-    }
-    return statement;
-  }
-
-  clear(): void {
-    const tables = this.all("SELECT name FROM sqlite_master WHERE type = 'table'", []);
-    for (const { name } of tables) this.#database.exec(`DROP TABLE "${String(name)}"`);
-  }
-}
 
 export class Storage {
   readonly #world: World;
   readonly #name: string;
-  readonly #database = spare.pop() ?? new Database();
+  /** As bytes: what an instance does to a value afterwards does not reach it. */
+  #values = new Map<string, Buffer>();
   readonly #onAlarm: () => void;
   readonly #onDelete: () => void;
   /** Epoch milliseconds by the object's clock; `null`: none is set. */
@@ -58,16 +27,9 @@ export class Storage {
     this.#onDelete = onDelete;
   }
 
-  rows(): Row[] {
-    if (this.version === 0) return [];
-    const tables = this.#database.all("SELECT name FROM sqlite_master WHERE name = 'entry'", []);
-    return tables.length === 0 ? [] : this.#database.all("SELECT kind, name, state, body FROM entry", []);
-  }
-
-  /** The run is over. */
-  discard(): void {
-    this.#database.clear();
-    spare.push(this.#database);
+  /** In the order of the keys. */
+  entries(): [key: string, value: unknown][] {
+    return [...this.#values].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([key, value]) => [key, deserialize(value)]);
   }
 
   /** `ctx.storage` of an instance. */
@@ -83,15 +45,24 @@ export class Storage {
       return Promise.resolve();
     };
     return {
-      sql: {
-        exec: (query: string, ...bindings: SQLInputValue[]) => {
+      kv: {
+        get: (key: string): unknown => {
           alive();
-          if (query.startsWith("SELECT")) return cursor(this.#database.all(query, bindings));
-          this.#database.run(query, bindings);
+          const value = this.#values.get(key);
+          return value && deserialize(value);
+        },
+        list: () => {
+          alive();
+          return this.entries();
+        },
+        put: (key: string, value: unknown) => {
+          alive();
+          this.#values.set(key, serialize(value));
           this.version += 1;
-          return cursor([]);
         },
       },
+      // No table of an earlier release is there.
+      sql: { exec: () => ({ one: () => ({ tables: 0 }) }) },
       transactionSync: <T>(code: () => T): T => {
         alive();
         return this.#transaction(code);
@@ -104,8 +75,7 @@ export class Storage {
   }
 
   #transaction<T>(code: () => T): T {
-    const [alarmAt, version] = [this.alarmAt, this.version];
-    this.#database.run("SAVEPOINT step", []);
+    const [alarmAt, version, values] = [this.alarmAt, this.version, new Map(this.#values)];
     this.#transactions += 1;
     this.#alarmMoved = false;
     try {
@@ -113,12 +83,10 @@ export class Storage {
       if (this.version > version && this.#world.cross("commit", this.#name) === "refused") {
         throw new Error("the storage refused to commit");
       }
-      this.#database.run("RELEASE step", []);
       if (this.#alarmMoved) this.#onAlarm();
       return value;
     } catch (error) {
-      this.#database.run("ROLLBACK TO step", []);
-      this.#database.run("RELEASE step", []);
+      this.#values = values;
       this.version = version;
       this.alarmAt = alarmAt;
       throw error;
@@ -138,7 +106,7 @@ export class Storage {
           return;
         }
         this.#onDelete();
-        this.#database.clear();
+        this.#values.clear();
         this.version += 1;
         this.alarmAt = null;
         this.#onAlarm();
@@ -147,16 +115,4 @@ export class Storage {
       });
     });
   }
-}
-
-function cursor(rows: Row[]) {
-  return {
-    [Symbol.iterator]: () => rows[Symbol.iterator](),
-    toArray: () => rows,
-    one: () => {
-      const [row] = rows;
-      if (row === undefined || rows.length > 1) throw new Error("expected exactly one row");
-      return row;
-    },
-  };
 }

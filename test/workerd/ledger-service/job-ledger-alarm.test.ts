@@ -15,6 +15,7 @@ import {
   OTHER_EVENT,
   rowsOf,
   setAlarm,
+  spoil,
   tablesOf,
 } from "./job-object.ts";
 
@@ -133,10 +134,7 @@ describe("an alarm", () => {
   test("whose work throws is logged without what the error says, and set again", async () => {
     const errors = vi.spyOn(console, "error").mockImplementation(() => undefined);
     await finish("broken", "index");
-    await runInDurableObject(jobObject("broken"), (_, { storage }) => {
-      storage.sql.exec("UPDATE entry SET state = 'canary-7f3a'");
-    });
-    await evict("broken");
+    await spoil("broken");
     const before = Date.now();
     expect(await runDurableObjectAlarm(jobObject("broken"))).toBe(true);
     const due = await alarmOf("broken");
@@ -152,20 +150,15 @@ describe("an alarm", () => {
     const errors = vi.spyOn(console, "error").mockImplementation(() => undefined);
     await finish("mended", "index");
     await age("mended", "index");
-    const rows = await rowsOf("mended");
-    await runInDurableObject(jobObject("mended"), (_, { storage }) => {
-      storage.sql.exec("UPDATE entry SET state = 'broken'");
-    });
-    await evict("mended");
+    const stored = await runInDurableObject(jobObject("mended"), (_, { storage: { kv } }) => [...kv.list()]);
+    await spoil("mended");
     await setAlarm("mended", Date.now());
     await vi.waitFor(async () => {
       expect(errors).toHaveBeenCalled();
       expect(await alarmOf("mended")).toBeGreaterThan(Date.now());
     }, SOON);
     await runInDurableObject(jobObject("mended"), async (_, { storage }) => {
-      for (const { kind, name, state } of rows) {
-        storage.sql.exec("UPDATE entry SET state = ? WHERE kind = ? AND name = ?", state, kind, name);
-      }
+      for (const [key, value] of stored) storage.kv.put(key, value);
       await storage.setAlarm(Date.now());
     });
     await vi.waitFor(async () => expect(await tablesOf("mended")).toEqual([]), SOON);

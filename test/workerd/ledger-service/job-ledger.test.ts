@@ -1,11 +1,8 @@
-// The object in the real runtime, on real SQLite: races within one tick, takeovers, stale owners, lost memory, and what an
-// earlier release has stored.
+// The object in the real runtime, on real SQLite: races within one tick, takeovers, stale owners, lost memory.
 
 import { runInDurableObject } from "cloudflare:test";
 import { describe, expect, test } from "vitest";
-import type { JobView } from "../../../ledger-service/src/contract.ts";
 import type { JobLedger } from "../../../ledger-service/src/job-ledger.ts";
-import { STORED_CLAIMS, storeAsReleased } from "./stored-job.ts";
 import {
   alarmOf,
   claimOf,
@@ -13,6 +10,7 @@ import {
   EVENT,
   evict,
   finish,
+  inspected,
   jobObject,
   ledger,
   OTHER_EVENT,
@@ -20,14 +18,6 @@ import {
 } from "./job-object.ts";
 
 const index = ledger("index");
-
-/** The whole record; in which order it lists consumers is no promise. */
-async function inspected(jobId: string): Promise<JobView | null> {
-  const view = await index.inspect({ jobId, body: true });
-  view?.claims.sort((a, b) => (a.consumer < b.consumer ? -1 : 1));
-  view?.unfinished.sort();
-  return view;
-}
 
 const counted = (outcomes: { outcome: string }[]) => {
   const counts: Record<string, number> = {};
@@ -221,44 +211,6 @@ describe("a lost instance", () => {
     );
     await evict("order");
     expect((await index.inspect({ jobId: "order" }))?.events.map(({ type }) => type)).toEqual(types);
-  });
-});
-
-const claimStored = (consumer: string) => ledger(consumer).claim({ jobId: "stored-on", token: "new" });
-const completeStored = (consumer: string) =>
-  ledger(consumer).complete({ jobId: "stored-on", token: `token-${consumer}` });
-
-describe("an object stored by this release", () => {
-  test("is read as it was written", async () => {
-    await storeAsReleased("stored");
-    expect(await inspected("stored")).toEqual({
-      namespace: "n",
-      jobId: "stored",
-      events: [
-        { type: "job.completed", source: "webhook", receivedAt: 1_790_000_000_000, bytes: 18, body: EVENT.body },
-        { type: "job.failed", source: "poll", receivedAt: 1_790_000_000_500, bytes: 12, body: OTHER_EVENT.body },
-      ],
-      conflict: true,
-      claims: STORED_CLAIMS,
-      unfinished: ["held", "mail", "released", "reopened"],
-      expectation: null,
-      watch: { reason: "not_finished", rings: 0, nextAt: 1_790_000_900_000, overdue: false },
-    });
-  });
-
-  test("goes on from where it stands", async () => {
-    await storeAsReleased("stored-on");
-    expect(await completeStored("held")).toEqual({ outcome: "ok", status: "completed" });
-    expect(await claimStored("completed")).toMatchObject({ outcome: "completed", result: { rows: 3 } });
-    expect(await claimStored("failed")).toMatchObject({ outcome: "failed", error: "no such artifact" });
-    expect(await claimStored("exhausted")).toMatchObject({ outcome: "failed", attempt: 10 });
-    expect(await claimStored("released")).toMatchObject({ outcome: "claimed", attempt: 2, event: EVENT });
-    expect(await claimStored("reopened")).toMatchObject({
-      outcome: "claimed",
-      attempt: 1,
-      event: { ...OTHER_EVENT, source: "poll" },
-    });
-    expect(await completeStored("exhausted")).toEqual({ outcome: "ok", status: "completed" });
   });
 });
 

@@ -4,6 +4,7 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { exports } from "cloudflare:workers";
 import { vi } from "vitest";
+import type { JobView } from "../../../ledger-service/src/contract.ts";
 import type { JobLedger } from "../../../ledger-service/src/job-ledger.ts";
 
 export const EVENT = { type: "job.completed", body: '{"job_id":"job_a"}', source: "webhook" } as const;
@@ -16,9 +17,14 @@ export type Row = { kind: string; name: string; state: string; body: string | nu
 
 /** Every row of the job, byte for byte. */
 export function rowsOf(jobId: string): Promise<Row[]> {
-  return runInDurableObject(jobObject(jobId), (_, { storage }) => [
-    ...storage.sql.exec<Row>("SELECT kind, name, state, body FROM entry ORDER BY kind, name"),
-  ]);
+  return runInDurableObject(jobObject(jobId), (_, { storage }) =>
+    [...storage.kv.list<object>()].map(([key, stored]) => {
+      const [kind = "", ...name] = key.split(":");
+      const { body, ...state }: { body?: Uint8Array } = stored;
+      const text = body === undefined ? null : new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(body);
+      return { kind, name: name.join(":"), state: JSON.stringify(state), body: text };
+    }),
+  );
 }
 
 /** The tables of the job's database, the runtime's own (for the alarm) included. */
@@ -26,6 +32,14 @@ export function tablesOf(jobId: string): Promise<string[]> {
   return runInDurableObject(jobObject(jobId), (_, { storage }) =>
     [...storage.sql.exec<{ name: string }>("SELECT name FROM sqlite_master")].map(({ name }) => name),
   );
+}
+
+/** The whole record; in which order it lists consumers is no promise. */
+export async function inspected(jobId: string): Promise<JobView | null> {
+  const view = await ledger("index").inspect({ jobId, body: true });
+  view?.claims.sort((a, b) => (a.consumer < b.consumer ? -1 : 1));
+  view?.unfinished.sort();
+  return view;
 }
 
 export function alarmOf(jobId: string): Promise<number | null> {
@@ -46,9 +60,16 @@ export async function rewrite(
   jobId: string,
   { kind, name, field, value }: { kind: "claim" | "event"; name: string; field: string; value: number },
 ): Promise<void> {
-  await runInDurableObject(jobObject(jobId), (_, { storage }) => {
-    const update = "UPDATE entry SET state = json_set(state, ?, ?) WHERE kind = ? AND name = ?";
-    storage.sql.exec(update, `$.${field}`, value, kind, name);
+  await runInDurableObject(jobObject(jobId), (_, { storage: { kv } }) => {
+    kv.put(`${kind}:${name}`, { ...kv.get<object>(`${kind}:${name}`), [field]: value });
+  });
+  await evict(jobId);
+}
+
+/** Spoils every row of the job; the instance is evicted, so that it meets them. */
+export async function spoil(jobId: string): Promise<void> {
+  await runInDurableObject(jobObject(jobId), (_, { storage: { kv } }) => {
+    for (const [key] of kv.list()) kv.put(key, "canary-7f3a");
   });
   await evict(jobId);
 }
@@ -70,24 +91,63 @@ export async function finish(jobId: string, consumer: string): Promise<void> {
   await ledger(consumer).complete({ jobId, token: "t" });
 }
 
-/** What one step costs: rows written, counted statement by statement, and moves of the alarm, a row each. */
+export type Step = (job: JobLedger) => unknown;
+
+/** The message of what `step` throws. */
+export async function messageOf(step: () => unknown): Promise<string> {
+  try {
+    await step();
+  } catch (error) {
+    return error instanceof Error ? error.message : "not an error";
+  }
+  return "nothing was thrown";
+}
+
+/** Runs `step` in the object, lets its nth write do its work and then fail; the message of what was thrown. */
+export function failing(jobId: string, nth: number, step: Step): Promise<string> {
+  return runInDurableObject(jobObject(jobId), async (job: JobLedger, { storage }) => {
+    const put = storage.kv.put.bind(storage.kv);
+    let writes = 0;
+    const spy = vi.spyOn(storage.kv, "put").mockImplementation((key, value) => {
+      put(key, value);
+      if (++writes === nth) throw new Error("after writing");
+    });
+    try {
+      return await messageOf(() => step(job));
+    } finally {
+      spy.mockRestore();
+    }
+  });
+}
+
+/** What one step costs: rows written, of ours and by statements of SQL, and moves of the alarm, a row each. */
 export type Cost = { rows: number; alarms: number };
 
 /** Runs `step` inside the object and counts what it writes. */
-export function costOf(jobId: string, step: (job: JobLedger) => unknown): Promise<Cost> {
+export function costOf(jobId: string, step: Step): Promise<Cost> {
   return runInDurableObject(jobObject(jobId), async (job: JobLedger, { storage }) => {
-    const exec = vi.spyOn(storage.sql, "exec");
+    const written = rowsWritten(storage);
     const set = vi.spyOn(storage, "setAlarm");
     const unset = vi.spyOn(storage, "deleteAlarm");
     try {
       await step(job);
-      let rows = 0;
-      for (const { type, value } of exec.mock.results) if (type === "return") rows += value.rowsWritten;
-      return { rows, alarms: set.mock.calls.length + unset.mock.calls.length };
+      return { rows: written(), alarms: set.mock.calls.length + unset.mock.calls.length };
     } finally {
-      for (const spy of [exec, set, unset]) spy.mockRestore();
+      for (const spy of [set, unset]) spy.mockRestore();
     }
   });
+}
+
+/** Counts from now on, until it is asked. A value put is a row; the table that holds them is the platform's own. */
+export function rowsWritten({ sql, kv }: DurableObjectStorage): () => number {
+  const exec = vi.spyOn(sql, "exec");
+  const [put, remove] = [vi.spyOn(kv, "put"), vi.spyOn(kv, "delete")];
+  return () => {
+    let rows = put.mock.calls.length + remove.mock.calls.length;
+    for (const { type, value } of exec.mock.results) if (type === "return") rows += value.rowsWritten;
+    for (const spy of [exec, put, remove]) spy.mockRestore();
+    return rows;
+  };
 }
 
 export const claimOf = (token: string, consumer = "c") => ({

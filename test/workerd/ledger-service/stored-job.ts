@@ -1,5 +1,5 @@
-// A job as the present release stores it: the table and its rows, letter for letter. Never edit them; a later release that
-// stores something else gets rows of its own beside these, and must go on reading these.
+// A job as releases have stored it, letter for letter: the first one in a table of its own, the present one as values. Never
+// edit them; a later release that stores something else gets entries of its own beside these, and must go on reading these.
 
 import { runInDurableObject } from "cloudflare:test";
 import type { ClaimView } from "../../../ledger-service/src/contract.ts";
@@ -184,16 +184,35 @@ export const STORED_CLAIMS: ClaimView[] = [
   },
 ];
 
-/** Makes a job whose storage holds those rows and whose instance has not read them yet. */
-export async function storeAsReleased(jobId: string): Promise<void> {
+export type Release = "in a table" | "as values";
+
+/** Makes a job whose storage holds the events and those consumers' claims, and whose instance has not read them yet. */
+export async function storeAsReleased(
+  jobId: string,
+  release: Release,
+  consumers = CLAIMS.map(([name]) => name),
+): Promise<void> {
+  const claims = CLAIMS.filter(([name]) => consumers.includes(name));
   await runInDurableObject(jobObject(jobId), (_, { storage }) => {
-    storage.sql.exec(TABLE);
-    for (const [name, state, body] of EVENTS) {
-      storage.sql.exec("INSERT INTO entry (kind, name, state, body) VALUES ('event', ?, ?, ?)", name, state, body);
-    }
-    for (const [name, state] of CLAIMS) {
-      storage.sql.exec("INSERT INTO entry (kind, name, state) VALUES ('claim', ?, ?)", name, state);
-    }
+    if (release === "in a table") fillTable(storage.sql, claims);
+    else putValues(storage.kv, claims);
   });
   await evict(jobId);
+}
+
+function fillTable(sql: SqlStorage, claims: typeof CLAIMS): void {
+  sql.exec(TABLE);
+  for (const [name, state, body] of EVENTS) {
+    sql.exec("INSERT INTO entry (kind, name, state, body) VALUES ('event', ?, ?, ?)", name, state, body);
+  }
+  for (const [name, state] of claims) {
+    sql.exec("INSERT INTO entry (kind, name, state) VALUES ('claim', ?, ?)", name, state);
+  }
+}
+
+function putValues(kv: SyncKvStorage, claims: typeof CLAIMS): void {
+  for (const [name, state, body] of EVENTS) {
+    kv.put(`event:${name}`, { ...JSON.parse(state), body: new TextEncoder().encode(body) });
+  }
+  for (const [name, state] of claims) kv.put(`claim:${name}`, JSON.parse(state));
 }

@@ -91,7 +91,7 @@ export class Agreement {
       where,
     );
     if (wrote !== null) expectSame(wrote, this.#journal.length !== known, () => `${where()} writes`);
-    if (rows !== null) expectSame(rows, rowsOf(added, known === 0), () => `${where()} writes rows`);
+    if (rows !== null) expectSame(rows, rowsOf(added), () => `${where()} writes rows`);
 
     expectThat(!shown.includes("token-"), () => `${where()} shows no token`);
     for (const { history } of view?.claims ?? []) expectThat(history.length <= MOST_HISTORY, where);
@@ -210,13 +210,13 @@ function expectThat(holds: boolean, where: Where): void {
   if (!holds) expect.fail(where());
 }
 
-/** What a call may cost: a row for each event, each claim and the job itself that it changed, and two for the first table. */
-function rowsOf(added: readonly Fact[], isFirst: boolean): number {
+/** What a call may cost: a row for each event, each claim and the job itself that it changed. */
+function rowsOf(added: readonly Fact[]): number {
   const rows = new Set(
     added.flatMap((fact) => {
       const own = "consumer" in fact ? [`claim ${fact.consumer}`] : fact.kind === "event" ? [`event ${fact.type}`] : [];
       return isOfTheJob(fact) ? [...own, "job"] : own;
     }),
   );
-  return rows.size === 0 ? 0 : rows.size + (isFirst ? 2 : 0);
+  return rows.size;
 }

@@ -24,7 +24,7 @@ export type DevServerOptions = {
   folder: string;
   /** Paths of wrangler configs. The first is the Worker that HTTP reaches. */
   configs: readonly string[];
-  /** For the secrets that the configs require. */
+  /** For the secrets that the configs require, and wrangler's own switches. */
   env: Record<string, string>;
   /** Called with each line that a Worker logged, parsed. */
   onLog: (line: Record<string, unknown>) => void;

@@ -1,29 +1,36 @@
-// What the programs of test/crash and test/load share as programs: options that are whole numbers, progress, Ctrl-C, the exit
-// code.
+// What the programs of test/crash, test/load and test/bench share as programs: options that are whole numbers, progress, Ctrl-C,
+// the exit code.
 
 import { parseArgs } from "node:util";
 
-class UsageError extends Error {}
+/** A wrong call; the message says how to call. */
+export class UsageError extends Error {}
 
 type Option = { default: number; min: number; max: number };
 
 /** 128 and the number of the signal, as shells have it. */
 const EXIT_INTERRUPTED = 130;
 
-/**
- * Runs `main` with the options of the command line. The exit code is 0 if it answers true, 1 if it answers false or throws,
- * 2 for a wrong call. Ctrl-C aborts the signal and waits until `main` has ended what it started.
- */
+/** Runs `main` with options that are whole numbers; else as `runInterruptible`. */
 export async function runProgram<Name extends string>(
   options: Record<Name, Option>,
   main: (option: (name: Name) => number, signal: AbortSignal) => Promise<boolean>,
 ): Promise<void> {
+  await runInterruptible(async (signal) => {
+    const values = readOptions(options);
+    return await main((name) => values.get(name) ?? options[name].default, signal);
+  });
+}
+
+/**
+ * Runs `main`. The exit code is 0 if it answers true, 1 if it answers false or throws, 2 if it throws a `UsageError`. Ctrl-C
+ * aborts the signal and waits until `main` has ended what it started.
+ */
+export async function runInterruptible(main: (signal: AbortSignal) => Promise<boolean>): Promise<void> {
   const interrupted = new AbortController();
   for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(name, () => interrupted.abort());
   try {
-    const values = readOptions(options);
-    const option = (name: Name) => values.get(name) ?? options[name].default;
-    process.exitCode = (await main(option, interrupted.signal)) ? 0 : 1;
+    process.exitCode = (await main(interrupted.signal)) ? 0 : 1;
   } catch (error) {
     process.exitCode = error instanceof UsageError ? 2 : 1;
     if (!interrupted.signal.aborted) console.error(error instanceof UsageError ? error.message : error);
@@ -33,14 +40,14 @@ export async function runProgram<Name extends string>(
 
 export type Progress = { tell: (line: string) => void; sometimes: (line: string) => void; seconds: () => number };
 
-/** Prints lines with the seconds since it was made; `sometimes` leaves out what comes within `everyMs` of the line before. */
-export function progress(everyMs: number): Progress {
+/** Writes lines with the seconds since it was made; `sometimes` leaves out what comes within `everyMs` of the line before. */
+export function progress(everyMs: number, write: (line: string) => void = console.log): Progress {
   const start = performance.now();
   let lastAt = Number.NEGATIVE_INFINITY;
   const seconds = () => (performance.now() - start) / 1_000;
   const tell = (line: string) => {
     lastAt = performance.now();
-    console.log(`${seconds().toFixed(1).padStart(6)} s  ${line}`);
+    write(`${seconds().toFixed(1).padStart(6)} s  ${line}`);
   };
   const sometimes = (line: string) => {
     if (performance.now() - lastAt >= everyMs) tell(line);

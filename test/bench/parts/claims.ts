@@ -1,0 +1,80 @@
+// Part 1, the fresh claim, and part 2, the duplicate: the two that every delivery needs, beside the platform's floor and beside
+// what most people would write.
+
+import { STORES } from "../../workers/bench-driver/src/calls.ts";
+import { calls, type Context, expectOnly, measureRounds, newPrefix } from "../part.ts";
+import { compareRates, fact, type PartReport } from "../report.ts";
+import { rateOf } from "../rounds.ts";
+import { TARGETS } from "../targets.ts";
+
+const CONCURRENCY = 16;
+const COPIES = 50;
+/** Jobs that the duplicates are spread over. */
+const JOBS = 16;
+
+export async function freshClaims(context: Context): Promise<PartReport> {
+  const concurrency = CONCURRENCY;
+  const rates = await measureRounds(
+    context,
+    "fresh claims",
+    [
+      ...STORES.map((store) => calls(context, store, { variant: `fresh ${store}`, concurrency }, "first")),
+      calls(context, "no-op", { variant: "fresh no-op", concurrency }, "done"),
+      calls(context, "no-op, direct", { variant: "fresh no-op, direct", concurrency }, "done"),
+    ],
+    { rounds: 12, windowMs: 500 },
+  );
+  const ours = rateOf(rates, "ledger");
+  const compare = (other: string, against: string, target = {}) =>
+    compareRates({ what: "fresh claim", against, ...target }, ours, rateOf(rates, other));
+
+  const facts = [];
+  for (const store of STORES) {
+    const { firsts } = await context.driver.copies(store, COPIES, newPrefix());
+    facts.push(fact(`told «first» of ${COPIES} simultaneous copies, ${store}`, firsts, store === "ledger" ? 1 : null));
+  }
+  return {
+    title: "Fresh claim",
+    comparisons: [
+      compare("no-op", "no-op, same two hops, fresh object", { target: TARGETS.freshByFloor }),
+      compare("no-op, direct", "no-op, called directly, fresh object"),
+      compare("one-table", "one-table ledger, called directly", { target: TARGETS.freshByOneTable }),
+      compare("d1", "INSERT … ON CONFLICT DO NOTHING in D1"),
+      compare("kv", "get, then put in KV"),
+    ],
+    facts,
+    notes: [
+      "The floor is a no-op without arguments on a fresh object of a SQLite-backed class, through an entrypoint as the ledger is.",
+      "A claim brings an event of 1 KB, keeps it, a lease and an alarm; the others keep the job's id.",
+    ],
+  };
+}
+
+export async function duplicateClaims(context: Context): Promise<PartReport> {
+  const { driver } = context;
+  const [prefix, concurrency] = [newPrefix(), CONCURRENCY];
+  const made = await driver.run({ variant: "prepare", count: JOBS, concurrency, prefix, consumers: 1 });
+  expectOnly("prepare", made.outcomes, "ok", JOBS);
+  const warm = { concurrency, prefix, jobs: JOBS };
+  const rates = await measureRounds(
+    context,
+    "duplicates",
+    [
+      calls(context, "ledger", { variant: "duplicate", ...warm }, "completed"),
+      calls(context, "no-op", { variant: "warm no-op", ...warm }, "done"),
+    ],
+    { rounds: 16, windowMs: 500, firstCount: 100 },
+  );
+  return {
+    title: "Duplicate claim",
+    comparisons: [
+      compareRates(
+        { what: "duplicate", against: "no-op, same two hops, warm object", target: TARGETS.duplicateByFloor },
+        rateOf(rates, "ledger"),
+        rateOf(rates, "no-op"),
+      ),
+    ],
+    facts: [],
+    notes: ["The duplicate brings its event of 1 KB, as a delivery does; the no-op has no arguments."],
+  };
+}

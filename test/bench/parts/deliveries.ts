@@ -1,0 +1,84 @@
+// Part 4, its second half: whole deliveries over HTTP, through the receiver, the ledger and a queue, beside a receiver that verifies
+// the same and answers at once. The consumer's work for the jobs delivered is waited for, but not timed: the sender does not wait for it.
+
+import { setTimeout as pause } from "node:timers/promises";
+import { DEVELOPMENT_SECRET } from "../../sume/simulator.ts";
+import { signedHeaders } from "../../sume/sign.ts";
+import { type Context, measureRounds, newPrefix } from "../part.ts";
+import { compareRates, fact, type PartReport } from "../report.ts";
+import { type Contender, rateOf } from "../rounds.ts";
+import { TARGETS } from "../targets.ts";
+import type { Driver } from "../workers.ts";
+
+const CONCURRENCY = 20;
+const LOOK_MS = 50;
+/** Milliseconds from the last answer until the consumer must have finished. */
+const CONSUMED_WITHIN_MS = 60_000;
+
+export async function deliveries(context: Context): Promise<PartReport> {
+  const wrong = new Map<string, number>();
+  const before = await context.driver.consumed();
+  let accepted = 0;
+  const receiver: Contender = {
+    name: "receiver",
+    step: CONCURRENCY,
+    run: async (count) => {
+      await deliverMany(context, "/receiver", count, wrong);
+      accepted += count;
+    },
+    settle: () => consumed(context, before + accepted),
+  };
+  const verifyOnly: Contender = {
+    name: "verify-only",
+    step: CONCURRENCY,
+    run: (count) => deliverMany(context, "/verify-only", count, wrong),
+  };
+  const size = { rounds: 8, windowMs: 1_000, firstCount: CONCURRENCY };
+  const rates = await measureRounds(context, "deliveries", [receiver, verifyOnly], size);
+  const ratio = { what: "whole delivery", against: "verify-only receiver", target: TARGETS.deliveryByVerifyOnly };
+  for (const [answer, times] of wrong) context.tell(`answered ${times} times: ${answer}`);
+  const answeredWrongly = [...wrong.values()].reduce((sum, times) => sum + times, 0);
+  return {
+    title: "Whole delivery",
+    comparisons: [compareRates(ratio, rateOf(rates, "receiver"), rateOf(rates, "verify-only"))],
+    facts: [fact("deliveries answered wrongly", answeredWrongly, 0)],
+    notes: [
+      "The sender, this program, shares the machine with the Workers; both receivers are sent to in the same way.",
+    ],
+  };
+}
+
+/** Delivers that many new jobs; an answer other than 202 is put into `wrong`. */
+async function deliverMany(
+  { driver, signal }: Context,
+  path: string,
+  count: number,
+  wrong: Map<string, number>,
+): Promise<void> {
+  const prefix = newPrefix();
+  let next = 0;
+  const deliverInTurn = async () => {
+    while (next < count) {
+      signal.throwIfAborted();
+      const { status, text } = await deliver(driver, path, `${prefix}-${next++}`);
+      if (status !== 202) wrong.set(`${status} ${text}`, (wrong.get(`${status} ${text}`) ?? 0) + 1);
+    }
+  };
+  await Promise.all(Array.from({ length: CONCURRENCY }, deliverInTurn));
+}
+
+/** One signed delivery of an event of about 1 KB. */
+export function deliver(driver: Driver, path: string, jobId: string): Promise<{ status: number; text: string }> {
+  const body = JSON.stringify({ event: "job.completed", job_id: jobId, padding: "x".repeat(940) });
+  const headers = signedHeaders([DEVELOPMENT_SECRET], Math.floor(Date.now() / 1_000), body);
+  return driver.deliver(path, headers, body);
+}
+
+/** Waits until the consumer has finished that many jobs. */
+async function consumed({ driver, signal }: Context, jobs: number): Promise<void> {
+  const end = Date.now() + CONSUMED_WITHIN_MS;
+  while ((await driver.consumed()) < jobs) {
+    if (Date.now() > end) throw new Error(`the consumer has not finished ${jobs} jobs in time`);
+    await pause(LOOK_MS, undefined, { signal });
+  }
+}

@@ -1,0 +1,20 @@
+// A consumer with nothing to do but the ledger's part, and a count of what it has finished, by which the bench knows when a
+// queue is empty.
+
+import { WorkerEntrypoint } from "cloudflare:workers";
+import { consume, type JobMessage, type LedgerBinding } from "job-ledger/client";
+
+let finished = 0;
+
+export default class Consumer extends WorkerEntrypoint<{ LEDGER: LedgerBinding }> {
+  /** Jobs since this Worker started. */
+  finished(): number {
+    return finished;
+  }
+
+  override async queue(batch: MessageBatch<JobMessage>): Promise<void> {
+    await consume(batch, this.env.LEDGER, async () => {
+      finished += 1;
+    });
+  }
+}

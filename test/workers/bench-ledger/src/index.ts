@@ -1,0 +1,20 @@
+// The production ledger, without the table that the development server adds to its objects. It takes the place of the ledger
+// service's entry module under that service's own config (test/bench/workers.ts).
+
+import { JobLedger as Production } from "../../../../ledger-service/src/job-ledger.ts";
+import { withoutDevTable } from "./without-dev-table.ts";
+
+export { Ledger } from "../../../../ledger-service/src/ledger.ts";
+export { LedgerAdmin } from "../../../../ledger-service/src/ledger-admin.ts";
+
+/** Under the production class's name: the entrypoint finds its objects by it. */
+export class JobLedger extends Production {
+  constructor(ctx: DurableObjectState, env: LedgerServiceEnv) {
+    super(ctx, env);
+    withoutDevTable(ctx);
+  }
+}
+
+export default {
+  fetch: () => new Response("Not found\n", { status: 404 }),
+} satisfies ExportedHandler;

@@ -18,8 +18,8 @@ export type Part = (context: Context) => Promise<PartReport>;
 /** Of a part in its full form: how many rounds, and how long one contender's turn takes, in milliseconds. */
 export type Size = { rounds: number; windowMs: number; firstCount?: number };
 
-const QUICK_ROUNDS = 3;
-const QUICK_SHARE = 0.5;
+const QUICK_ROUNDS = 4;
+const QUICK_SHARE = 0.4;
 
 /** Measures, and tells each round. */
 export async function measureRounds(

@@ -33,7 +33,7 @@ export async function deliveries(context: Context): Promise<PartReport> {
     step: CONCURRENCY,
     run: (count) => deliverMany(context, "/verify-only", count, wrong),
   };
-  const size = { rounds: 8, windowMs: 1_000, firstCount: CONCURRENCY };
+  const size = { rounds: 12, windowMs: 700, firstCount: CONCURRENCY };
   const rates = await measureRounds(context, "deliveries", [receiver, verifyOnly], size);
   const ratio = { what: "whole delivery", against: "verify-only receiver", target: TARGETS.deliveryByVerifyOnly };
   for (const [answer, times] of wrong) context.tell(`answered ${times} times: ${answer}`);

@@ -7,8 +7,8 @@ import { type Contender, rateOf } from "../rounds.ts";
 import { TARGETS } from "../targets.ts";
 
 const CONSUMERS = [1, 2, 5, 20];
-/** Jobs at a time; a job's consumers follow each other. */
-const CONCURRENCY = 8;
+/** Jobs at a time; of a whole life the consumers follow each other. */
+const CONCURRENCY = 4;
 const BYTES = { "1 KB": 1_000, "64 KB": 64_000, "1 MB": 1_000_000 };
 
 /** Rows that the design allows a job: 5 for its first claim, 1 for the receiver's settle, 2 for each consumer, 1 for the last alarm. */
@@ -19,7 +19,7 @@ export async function wholeLife(context: Context): Promise<PartReport> {
     context,
     "whole lives",
     CONSUMERS.map((consumers) => lives(context, consumers)),
-    { rounds: 10, windowMs: 600, firstCount: 20 },
+    { rounds: 12, windowMs: 300 },
   );
   const one = rateOf(rates, "1 consumers");
   const comparisons = CONSUMERS.slice(1).map((consumers) =>
@@ -78,7 +78,7 @@ async function countRows({ driver }: Context): Promise<Fact[]> {
 export async function payloads(context: Context): Promise<PartReport> {
   const comparisons = [];
   for (const [name, bytes] of Object.entries(BYTES)) {
-    const run = { bytes, concurrency: 4 };
+    const run = { bytes, concurrency: CONCURRENCY };
     const rates = await measureRounds(
       context,
       `events of ${name}`,
@@ -86,7 +86,7 @@ export async function payloads(context: Context): Promise<PartReport> {
         calls(context, "ledger", { variant: "claim with event", ...run }, "moved"),
         calls(context, "echo", { variant: "echo event", ...run }, "moved"),
       ],
-      { rounds: 10, windowMs: 500 },
+      { rounds: 16, windowMs: 300 },
     );
     const target = bytes === BYTES["1 MB"] ? { target: TARGETS.largeEvent } : {};
     comparisons.push(

@@ -12,6 +12,7 @@ export type CallVariant =
   | "fresh no-op, direct"
   | "duplicate"
   | "warm no-op"
+  | "warm no-op with event"
   | "prepare"
   | "consume"
   | "claim with event"

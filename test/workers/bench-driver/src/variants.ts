@@ -38,6 +38,8 @@ export function callOf(env: Env, run: CallRun): Call {
         await env.FLOOR.noop({ jobId: known(n) });
         return "done";
       };
+    case "warm no-op with event":
+      return async (n) => (await env.FLOOR.take({ jobId: known(n), event })).outcome;
     case "duplicate":
       return async (n) => (await env.LEDGER.claim({ jobId: known(n), event })).outcome;
     case "prepare":

@@ -3,8 +3,10 @@
 // Leaves out storage: an object of this class never writes.
 
 import { DurableObject, WorkerEntrypoint } from "cloudflare:workers";
-import type { LedgerEvent } from "../../../../ledger-service/src/contract.ts";
+import type { ClaimOutcome, LedgerEvent } from "../../../../ledger-service/src/contract.ts";
 import { withoutDevTable } from "../../bench-ledger/src/without-dev-table.ts";
+
+type Answer = Extract<ClaimOutcome, { outcome: "completed" }>;
 
 export class FloorObject extends DurableObject<object> {
   constructor(ctx: DurableObjectState, env: object) {
@@ -13,6 +15,11 @@ export class FloorObject extends DurableObject<object> {
   }
 
   noop(): void {}
+
+  /** A no-op that is brought what a claim brings, and answers what a duplicate is answered. */
+  take(_event: LedgerEvent): Answer {
+    return { outcome: "completed", attempt: 1, fence: 1, completedAt: 1, result: null, dispatchedTo: ["consumer-1"] };
+  }
 
   /** Moves an event there and back, as a claim does. */
   echo(event: LedgerEvent): { event: LedgerEvent } {
@@ -25,8 +32,12 @@ export class Floor extends WorkerEntrypoint<{ OBJECTS: DurableObjectNamespace<Fl
     await this.env.OBJECTS.getByName(jobId).noop();
   }
 
-  async echo({ jobId, event }: { jobId: string; event: LedgerEvent }): Promise<{ event: LedgerEvent }> {
+  async take({ jobId, event }: { jobId: string; event: LedgerEvent }): Promise<Answer> {
     // Copied, as the ledger copies: what an object answers is the runtime's to be disposed of.
+    return { ...(await this.env.OBJECTS.getByName(jobId).take(event)) };
+  }
+
+  async echo({ jobId, event }: { jobId: string; event: LedgerEvent }): Promise<{ event: LedgerEvent }> {
     return { ...(await this.env.OBJECTS.getByName(jobId).echo(event)) };
   }
 }

@@ -160,14 +160,17 @@ export class JobLedger extends DurableObject<LedgerServiceEnv> {
   }
 
   #claimOnce(command: transitions.ClaimCommand, body: string | undefined): ClaimOutcome {
-    const known = this.#read().events.length;
+    const before = this.#read();
     const decided = this.#commit((record, now) => transitions.claim(record, command, now), body);
-    const { conflict } = decided;
-    const details = conflict && { conflict: conflict.received, recorded: conflict.recorded };
-    // An error line for the first delivery of another type; the further ones only tell.
-    const isNew = this.#read().events.length > known;
-    this.#log("claim", command.consumer, decided, details, conflict && isNew ? "error" : undefined);
-    if (decided.outcome !== "claimed") return decided;
+    const after = this.#read();
+    const isNew = after.events.length > before.events.length;
+    const { outcome, conflict } = decided;
+    // Duplicates are told by whoever is asked for the job once more; a line here as well would double their cost.
+    if (after !== before || (outcome !== "completed" && outcome !== "failed")) {
+      const details = conflict && { conflict: conflict.received, recorded: conflict.recorded };
+      this.#log("claim", command.consumer, decided, details, conflict && isNew ? "error" : undefined);
+    }
+    if (outcome !== "claimed") return decided;
     const { eventType, ...claimed } = decided;
     return { ...claimed, event: this.#event(eventType) };
   }

@@ -14,7 +14,9 @@ afterEach(() => {
 async function logged(steps: () => Promise<unknown>): Promise<string[]> {
   const spies = [vi.spyOn(console, "log"), vi.spyOn(console, "error")];
   await steps();
-  return spies.flatMap(({ mock }) => mock.calls.map(([line]) => String(line)));
+  const lines = spies.flatMap(({ mock }) => mock.calls.map(([line]) => String(line)));
+  for (const spy of spies) spy.mockRestore();
+  return lines;
 }
 
 describe("log lines", () => {
@@ -41,7 +43,6 @@ describe("log lines", () => {
         ["release", "ok"],
         ["claim", "claimed"],
         ["complete", "ok"],
-        ["claim", "completed"],
         ["complete", "stale"],
         ["reopen", "reopened"],
       ].map(([event, outcome]) => ({
@@ -74,6 +75,18 @@ describe("log lines", () => {
         attempt: 1,
       },
     ]);
+  });
+
+  test("tell of a claim that waits, and not of a duplicate, nor of a conflict that is known", async () => {
+    await index.claim({ jobId: "twice", event: EVENT, token: "t" });
+    const waiting = await logged(() => index.claim({ jobId: "twice", event: EVENT }));
+    expect(waiting.join("\n")).toContain("in_progress");
+    await index.complete({ jobId: "twice", token: "t" });
+    await index.claim({ jobId: "twice", event: OTHER_EVENT });
+    const again = async () => {
+      for (const event of [EVENT, OTHER_EVENT]) await index.claim({ jobId: "twice", event });
+    };
+    expect(await logged(again)).toEqual([]);
   });
 
   test("tell of a conflict", async () => {

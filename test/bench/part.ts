@@ -15,11 +15,13 @@ export type Context = {
 
 export type Part = (context: Context) => Promise<PartReport>;
 
-/** Of a part in its full form: how many rounds, and how long one contender's turn takes, in milliseconds. */
-export type Size = { rounds: number; windowMs: number; firstCount?: number };
+/** Of a part in its full form: how many rounds, how long one contender's turn takes, and all of it, in milliseconds. */
+export type Size = { rounds: number; windowMs: number; withinMs: number; firstCount?: number };
 
 const QUICK_ROUNDS = 4;
+/** Of the turns' time, and of all. */
 const QUICK_SHARE = 0.4;
+const QUICK_SHARE_OF_ALL = 0.16;
 
 /** Measures, and tells each round. */
 export async function measureRounds(
@@ -31,8 +33,9 @@ export async function measureRounds(
   const { quick, tell, signal } = context;
   const rounds = quick ? Math.min(QUICK_ROUNDS, size.rounds) : size.rounds;
   const windowMs = quick ? size.windowMs * QUICK_SHARE : size.windowMs;
+  const withinMs = quick ? size.withinMs * QUICK_SHARE_OF_ALL : size.withinMs;
   const onRound = (round: number) => tell(`${what}: ${round === 0 ? "warm-up" : `round ${round} of ${rounds}`}`);
-  return await measure(contenders, { ...size, rounds, windowMs, onRound, signal });
+  return await measure(contenders, { ...size, rounds, windowMs, withinMs, onRound, signal });
 }
 
 type Calls = (Omit<CallRun, "count" | "prefix"> | Omit<VerifyRun, "count" | "prefix">) & { prefix?: string };

@@ -45,6 +45,13 @@ test("a turn is at least one call, and a multiple of the contender's step", asyn
   ]);
 });
 
+test("when the time is up no further round begins, but a few are made in any case", async () => {
+  const slow = contenders({ a: 10 });
+  const rounds = async (withinMs: number) =>
+    rateOf(await measure(slow.all, { rounds: 9, windowMs: 100, withinMs, clock: slow.clock }), "a").length;
+  expect([await rounds(0), await rounds(520), await rounds(10_000)]).toEqual([3, 5, 9]);
+});
+
 test("what prepares a turn or settles it is not in its time", async () => {
   const { all, clock } = contenders({ a: 1 });
   const other = contenders({ a: 500 }).all[0];

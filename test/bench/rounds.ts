@@ -19,6 +19,8 @@ export type Rounds = {
   rounds: number;
   /** Milliseconds that one contender's turn should take: much longer than the one request that starts it. */
   windowMs: number;
+  /** Milliseconds after which no further round begins, once there are a few: a busy machine makes fewer, not a longer run. */
+  withinMs?: number;
   /** Calls of a contender whose rate is not known yet. */
   firstCount?: number;
   /** Milliseconds since whenever. */
@@ -31,12 +33,15 @@ export type Rounds = {
 export type Rates = ReadonlyMap<string, readonly number[]>;
 
 const FIRST_COUNT = 8;
+const LEAST_ROUNDS = 3;
 
 export async function measure(contenders: readonly Contender[], options: Rounds): Promise<Rates> {
   const { rounds, windowMs, firstCount = FIRST_COUNT, clock = () => performance.now() } = options;
+  const end = clock() + (options.withinMs ?? Number.POSITIVE_INFINITY);
   const taken = new Map<string, number[]>(contenders.map(({ name }) => [name, []]));
   const counts = new Map<string, number>();
   for (let round = 0; round <= rounds; round += 1) {
+    if (round > LEAST_ROUNDS && clock() > end) break;
     options.onRound?.(round);
     for (const contender of turned(contenders, round)) {
       options.signal?.throwIfAborted();

@@ -20,9 +20,10 @@ export async function freshClaims(context: Context): Promise<PartReport> {
     [
       ...STORES.map((store) => calls(context, store, { variant: `fresh ${store}`, concurrency }, "first")),
       calls(context, "no-op", { variant: "fresh no-op", concurrency }, "done"),
+      calls(context, "write", { variant: "fresh write", concurrency }, "done"),
       calls(context, "no-op, direct", { variant: "fresh no-op, direct", concurrency }, "done"),
     ],
-    { rounds: 24, windowMs: 250 },
+    { rounds: 24, windowMs: 250, withinMs: 45_000 },
   );
   const ours = rateOf(rates, "ledger");
   const compare = (other: string, against: string, target = {}) =>
@@ -38,6 +39,7 @@ export async function freshClaims(context: Context): Promise<PartReport> {
     comparisons: [
       compare("no-op", "no-op, same two hops, fresh object", { target: TARGETS.freshByFloor }),
       compare("no-op, direct", "no-op, called directly, fresh object"),
+      compare("write", "writing as many rows, same two hops, deciding nothing"),
       compare("one-table", "one-table ledger, called directly", { target: TARGETS.freshByOneTable }),
       compare("d1", "INSERT … ON CONFLICT DO NOTHING in D1"),
       compare("kv", "get, then put in KV"),
@@ -64,7 +66,7 @@ export async function duplicateClaims(context: Context): Promise<PartReport> {
       calls(context, "no-op", { variant: "warm no-op", ...warm }, "done"),
       calls(context, "no-op with event", { variant: "warm no-op with event", ...warm }, "completed"),
     ],
-    { rounds: 24, windowMs: 200, firstCount: 100 },
+    { rounds: 24, windowMs: 200, withinMs: 20_000, firstCount: 100 },
   );
   const compare = (other: string, against: string, target = {}) =>
     compareRates({ what: "duplicate", against, ...target }, rateOf(rates, "ledger"), rateOf(rates, other));

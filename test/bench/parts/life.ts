@@ -19,7 +19,7 @@ export async function wholeLife(context: Context): Promise<PartReport> {
     context,
     "whole lives",
     CONSUMERS.map((consumers) => lives(context, consumers)),
-    { rounds: 12, windowMs: 300 },
+    { rounds: 12, windowMs: 300, withinMs: 50_000 },
   );
   const one = rateOf(rates, "1 consumers");
   const comparisons = CONSUMERS.slice(1).map((consumers) =>
@@ -86,7 +86,7 @@ export async function payloads(context: Context): Promise<PartReport> {
         calls(context, "ledger", { variant: "claim with event", ...run }, "moved"),
         calls(context, "echo", { variant: "echo event", ...run }, "moved"),
       ],
-      { rounds: 16, windowMs: 300 },
+      { rounds: 16, windowMs: 300, withinMs: 12_000 },
     );
     const target = bytes === BYTES["1 MB"] ? { target: TARGETS.largeEvent } : {};
     comparisons.push(

@@ -13,7 +13,7 @@ const BODIES = [
 ];
 const SECRETS = [1, 2];
 const ENTRIES = [1, 3, 30];
-const SIZE = { rounds: 12, windowMs: 100 };
+const SIZE = { rounds: 12, windowMs: 100, withinMs: 12_000 };
 
 export async function verification(context: Context): Promise<PartReport> {
   const comparisons: Comparison[] = [];

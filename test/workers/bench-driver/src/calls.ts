@@ -10,6 +10,7 @@ export type CallVariant =
   | `fresh ${Store}`
   | "fresh no-op"
   | "fresh no-op, direct"
+  | "fresh write"
   | "duplicate"
   | "warm no-op"
   | "warm no-op with event"

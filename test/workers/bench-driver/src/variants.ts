@@ -33,6 +33,11 @@ export function callOf(env: Env, run: CallRun): Call {
         await env.FLOOR_OBJECTS.getByName(fresh(n)).noop();
         return "done";
       };
+    case "fresh write":
+      return async (n) => {
+        await env.FLOOR.write({ jobId: fresh(n), event });
+        return "done";
+      };
     case "warm no-op":
       return async (n) => {
         await env.FLOOR.noop({ jobId: known(n) });

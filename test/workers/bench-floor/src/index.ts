@@ -1,10 +1,15 @@
 // The floor that the ledger is compared with: the same two hops (a service binding to an entrypoint, from there to a
 // SQLite-backed object named by the caller) with nothing done at their end. Called by the bench's driver.
-// Leaves out storage: an object of this class never writes.
+// And the floor of what must be written: as many rows as a first claim writes, and nothing decided.
 
 import { DurableObject, WorkerEntrypoint } from "cloudflare:workers";
 import type { ClaimOutcome, LedgerEvent } from "../../../../ledger-service/src/contract.ts";
 import { withoutDevTable } from "../../bench-ledger/src/without-dev-table.ts";
+
+/** As long as the ledger's state of a claim. */
+const STATE = "x".repeat(350);
+/** Longer than any run of the bench. */
+const ALARM_AFTER_MS = 15 * 60_000;
 
 type Answer = Extract<ClaimOutcome, { outcome: "completed" }>;
 
@@ -15,6 +20,21 @@ export class FloorObject extends DurableObject<object> {
   }
 
   noop(): void {}
+
+  /** Writes the rows of a first claim and sets an alarm, as the ledger does, in one transaction. */
+  write(event: LedgerEvent): { event: LedgerEvent } {
+    const { storage } = this.ctx;
+    storage.transactionSync(() => {
+      storage.sql.exec("CREATE TABLE entry (name TEXT PRIMARY KEY, state TEXT, body TEXT) STRICT, WITHOUT ROWID");
+      storage.sql.exec("INSERT INTO entry VALUES ('event', ?, ?)", STATE, event.body);
+      storage.sql.exec("INSERT INTO entry VALUES ('claim', ?, NULL)", STATE);
+      void storage.setAlarm(Date.now() + ALARM_AFTER_MS);
+    });
+    return { event };
+  }
+
+  /** Nothing is ever due. */
+  override async alarm(): Promise<void> {}
 
   /** A no-op that is brought what a claim brings, and answers what a duplicate is answered. */
   take(_event: LedgerEvent): Answer {
@@ -35,6 +55,10 @@ export class Floor extends WorkerEntrypoint<{ OBJECTS: DurableObjectNamespace<Fl
   async take({ jobId, event }: { jobId: string; event: LedgerEvent }): Promise<Answer> {
     // Copied, as the ledger copies: what an object answers is the runtime's to be disposed of.
     return { ...(await this.env.OBJECTS.getByName(jobId).take(event)) };
+  }
+
+  async write({ jobId, event }: { jobId: string; event: LedgerEvent }): Promise<{ event: LedgerEvent }> {
+    return { ...(await this.env.OBJECTS.getByName(jobId).write(event)) };
   }
 
   async echo({ jobId, event }: { jobId: string; event: LedgerEvent }): Promise<{ event: LedgerEvent }> {

@@ -1,5 +1,5 @@
 // Part 4, its second half: whole deliveries over HTTP, through the receiver, the ledger and a queue, beside a receiver that verifies
-// the same and answers at once. The consumer's work for the jobs delivered is waited for, but not timed: the sender does not wait for it.
+// the same and answers at once, and one that asks the one-table ledger and sends to a queue as well. The consumer's work for the jobs delivered is waited for, but not timed: the sender does not wait for it.
 
 import { setTimeout as pause } from "node:timers/promises";
 import { DEVELOPMENT_SECRET } from "../../sume/simulator.ts";
@@ -26,21 +26,36 @@ export async function deliveries(context: Context): Promise<PartReport> {
       await deliverMany(context, "/receiver", count, wrong);
       accepted += count;
     },
-    settle: () => consumed(context, before + accepted),
+    settle: () => until(context, async () => (await context.driver.consumed()) >= before + accepted),
   };
   const verifyOnly: Contender = {
     name: "verify-only",
     step: CONCURRENCY,
-    run: (count) => deliverMany(context, "/verify-only", count, wrong),
+    run: async (count) => {
+      await deliverMany(context, "/verify-only", count, wrong);
+    },
+  };
+  let last = "";
+  const oneTable: Contender = {
+    name: "one-table",
+    step: CONCURRENCY,
+    run: async (count) => {
+      last = `${await deliverMany(context, "/one-table?consumers=1", count, wrong)}-${count - 1}`;
+    },
+    settle: () => until(context, async () => (await context.driver.counts("d1", last)).queue.messages > 0),
   };
   const size = { rounds: 12, windowMs: 700, withinMs: 35_000, firstCount: CONCURRENCY };
-  const rates = await measureRounds(context, "deliveries", [receiver, verifyOnly], size);
-  const ratio = { what: "whole delivery", against: "verify-only receiver", target: TARGETS.deliveryByVerifyOnly };
+  const rates = await measureRounds(context, "deliveries", [receiver, verifyOnly, oneTable], size);
+  const compare = (other: string, against: string, target = {}) =>
+    compareRates({ what: "whole delivery", against, ...target }, rateOf(rates, "receiver"), rateOf(rates, other));
   for (const [answer, times] of wrong) context.tell(`answered ${times} times: ${answer}`);
   const answeredWrongly = [...wrong.values()].reduce((sum, times) => sum + times, 0);
   return {
     title: "Whole delivery",
-    comparisons: [compareRates(ratio, rateOf(rates, "receiver"), rateOf(rates, "verify-only"))],
+    comparisons: [
+      compare("verify-only", "verify-only receiver", { target: TARGETS.deliveryByVerifyOnly }),
+      compare("one-table", "receiver with the one-table ledger and a queue"),
+    ],
     facts: [fact("deliveries answered wrongly", answeredWrongly, 0)],
     notes: [
       "The consumer does its part of the jobs meanwhile, on the same processors, and so does the sender, this program.",
@@ -48,13 +63,13 @@ export async function deliveries(context: Context): Promise<PartReport> {
   };
 }
 
-/** Delivers that many new jobs; an answer other than 202 is put into `wrong`. */
+/** Delivers that many new jobs and answers the beginning of their ids; an answer other than 202 is put into `wrong`. */
 async function deliverMany(
   { driver, signal }: Context,
   path: string,
   count: number,
   wrong: Map<string, number>,
-): Promise<void> {
+): Promise<string> {
   const prefix = newPrefix();
   let next = 0;
   const deliverInTurn = async () => {
@@ -65,6 +80,7 @@ async function deliverMany(
     }
   };
   await Promise.all(Array.from({ length: CONCURRENCY }, deliverInTurn));
+  return prefix;
 }
 
 /** One signed delivery of an event of about 1 KB. */
@@ -74,11 +90,10 @@ export function deliver(driver: Driver, path: string, jobId: string): Promise<{ 
   return driver.deliver(path, headers, body);
 }
 
-/** Waits until the consumer has finished that many jobs. */
-async function consumed({ driver, signal }: Context, jobs: number): Promise<void> {
+async function until({ signal }: Context, consumed: () => Promise<boolean>): Promise<void> {
   const end = Date.now() + CONSUMED_WITHIN_MS;
-  while ((await driver.consumed()) < jobs) {
-    if (Date.now() > end) throw new Error(`the consumer has not finished ${jobs} jobs in time`);
+  while (!(await consumed())) {
+    if (Date.now() > end) throw new Error("the consumer has not finished in time");
     await pause(LOOK_MS, undefined, { signal });
   }
 }

@@ -3,6 +3,9 @@
 
 import { WorkerEntrypoint } from "cloudflare:workers";
 import { consume, type JobMessage, type LedgerBinding } from "job-ledger/client";
+import { withoutLogLines } from "../../bench-ledger/src/without-log-lines.ts";
+
+withoutLogLines();
 
 let finished = 0;
 

@@ -1,11 +1,14 @@
-// The production ledger, without the table that the development server adds to its objects. It takes the place of the ledger
+// The production ledger, without the table that the development server adds to its objects, and without log lines. It takes the place of the ledger
 // service's entry module under that service's own config (test/bench/workers.ts).
 
 import { JobLedger as Production } from "../../../../ledger-service/src/job-ledger.ts";
 import { withoutDevTable } from "./without-dev-table.ts";
+import { withoutLogLines } from "./without-log-lines.ts";
 
 export { Ledger } from "../../../../ledger-service/src/ledger.ts";
 export { LedgerAdmin } from "../../../../ledger-service/src/ledger-admin.ts";
+
+withoutLogLines();
 
 /** Under the production class's name: the entrypoint finds its objects by it. */
 export class JobLedger extends Production {

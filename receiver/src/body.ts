@@ -3,26 +3,42 @@
 import * as v from "valibot";
 import { describeIssue, EventType, JobId, MAX_EVENT_BODY_BYTES, parseBody } from "job-ledger/client";
 
-/** The body, or `null` if it is longer than the ledger stores; no more than that is ever held. */
-export async function readBody(request: Request): Promise<Uint8Array | null> {
+/**
+ * `before` and after it the body, in one buffer: to put them together later would take a large body as long as to sign it. `null`
+ * if the body is longer than the ledger stores; no more than that is ever held.
+ */
+export async function readBody(request: Request, before: Uint8Array): Promise<Uint8Array | null> {
   const declared = request.headers.get("content-length");
-  if (declared !== null && Number(declared) > MAX_EVENT_BODY_BYTES) return null;
   // The runtime holds a sender to the length it declares, so only an undeclared one must be counted.
-  if (declared !== null) return await request.bytes();
-  const chunks: Uint8Array[] = [];
+  if (declared === null) return await readCounted(request, before);
+  if (Number(declared) > MAX_EVENT_BODY_BYTES) return null;
+  const buffer = joined([before], before.length + Number(declared));
+  const into = buffer.subarray(before.length);
+  if (request.body === null || into.length === 0) return before;
+  // Reading takes the buffer over and hands it back with what was read.
+  const { value } = await request.body.getReader({ mode: "byob" }).readAtLeast(into.length, into);
+  return value === undefined ? before : new Uint8Array(value.buffer, 0, before.length + value.length);
+}
+
+async function readCounted(request: Request, before: Uint8Array): Promise<Uint8Array | null> {
+  const chunks = [before];
   let length = 0;
   for await (const chunk of request.body ?? []) {
     length += chunk.length;
     if (length > MAX_EVENT_BODY_BYTES) return null;
     chunks.push(chunk);
   }
-  const body = new Uint8Array(length);
+  return joined(chunks, before.length + length);
+}
+
+function joined(chunks: readonly Uint8Array[], length: number): Uint8Array {
+  const whole = new Uint8Array(length);
   let offset = 0;
   for (const chunk of chunks) {
-    body.set(chunk, offset);
+    whole.set(chunk, offset);
     offset += chunk.length;
   }
-  return body;
+  return whole;
 }
 
 /** `body` is the text of exactly the bytes received: nothing mended, no byte order mark stripped. */

@@ -13,11 +13,12 @@ export async function importKey(secret: string): Promise<CryptoKey> {
   return key;
 }
 
-/** The signature of `<timestamp>.` followed by the body's bytes. */
-export async function sign(key: CryptoKey, timestamp: string, body: Uint8Array): Promise<ArrayBuffer> {
-  const prefix = encoder.encode(`${timestamp}.`);
-  const signed = new Uint8Array(prefix.length + body.length);
-  signed.set(prefix);
-  signed.set(body, prefix.length);
-  return await crypto.subtle.sign("HMAC", key, signed);
+/** What Sume signs before the body's bytes. */
+export function signedPrefix(timestamp: string): Uint8Array {
+  return encoder.encode(`${timestamp}.`);
+}
+
+/** The signature of those bytes, as lower-case hex. */
+export async function sign(key: CryptoKey, signed: Uint8Array): Promise<string> {
+  return new Uint8Array(await crypto.subtle.sign("HMAC", key, signed)).toHex();
 }

@@ -6,7 +6,7 @@ import * as answers from "./answers.ts";
 import { parseEvent, readBody } from "./body.ts";
 import { ANSWER_WITHIN_MS, Deadline } from "./deadline.ts";
 import { deliver } from "./delivery.ts";
-import { importKey } from "./hmac.ts";
+import { importKey, signedPrefix } from "./hmac.ts";
 import { identifyWithin, logDelivery, WORKER } from "./log.ts";
 import { readDispatchQueues, readSignatureSettings } from "./settings.ts";
 import { checkSignature } from "./signature.ts";
@@ -29,23 +29,22 @@ export async function receive(request: Request, env: ReceiverEnv, ctx: Execution
     return answers.misconfigured();
   }
 
-  let body: Uint8Array | null;
+  const timestamp = request.headers.get("x-sume-webhook-timestamp");
+  const signature = request.headers.get("x-sume-webhook-signature");
+  const prefix = signedPrefix(timestamp ?? "");
+  let signed: Uint8Array | null;
   try {
-    body = await deadline.within(readBody(request));
+    signed = await deadline.within(readBody(request, prefix));
   } catch {
     return refused("body_incomplete", answers.bodyIncomplete());
   }
-  if (body === null) return refused("too_large", answers.tooLarge(MAX_EVENT_BODY_BYTES));
-  const signed = {
-    timestamp: request.headers.get("x-sume-webhook-timestamp"),
-    signature: request.headers.get("x-sume-webhook-signature"),
-    body,
-  };
+  if (signed === null) return refused("too_large", answers.tooLarge(MAX_EVENT_BODY_BYTES));
   const keys = await Promise.all(settings.secrets.map(importKey));
   const nowSeconds = Math.floor(Date.now() / 1_000);
-  const check = await checkSignature(signed, keys, { nowSeconds, toleranceSeconds: settings.toleranceSeconds });
+  const { toleranceSeconds } = settings;
+  const check = await checkSignature({ timestamp, signature, signed }, keys, { nowSeconds, toleranceSeconds });
   if (!check.valid) return refused("unauthorized", answers.unauthorized(check.reason));
-  const event = parseEvent(body);
+  const event = parseEvent(signed.subarray(prefix.length));
   if ("problem" in event) return refused("bad_event", answers.badEvent(event.problem));
 
   const { jobId, type } = event;

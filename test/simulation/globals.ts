@@ -61,7 +61,6 @@ const virtualCrypto = {
     importKey: (_format: string, secret: Uint8Array) => Promise.resolve({ secret }),
     sign: (_algorithm: string, { secret }: { secret: Uint8Array }, data: Uint8Array) =>
       Promise.resolve(createHmac("sha256", secret).update(data).digest()),
-    timingSafeEqual: (one: Uint8Array, other: Uint8Array) => Buffer.compare(one, other) === 0,
   },
 };
 
@@ -84,6 +83,8 @@ export function installGlobals(): void {
   for (const [name, value] of Object.entries(replaced)) Reflect.set(globalThis, name, value);
   Object.defineProperty(globalThis, "crypto", { value: virtualCrypto });
   Reflect.set(AbortSignal, "timeout", abortAfter);
-  Reflect.set(Uint8Array, "fromHex", (hex: string) => new Uint8Array(Buffer.from(hex, "hex")));
+  Reflect.set(Uint8Array.prototype, "toHex", function toHex(this: Uint8Array) {
+    return Buffer.from(this).toString("hex");
+  });
   Object.assign(console, { log: note, error: note });
 }

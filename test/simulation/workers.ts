@@ -79,7 +79,7 @@ export class Workers {
         url: `https://receiver.example${path}`,
         method: "POST",
         headers: new Map([...Object.entries(headers), ["content-length", String(body.length)]]),
-        bytes: () => Promise.resolve(body),
+        body: { getReader: () => ({ readAtLeast: (_: number, into: Uint8Array) => readInto(into, body) }) },
       };
       const ctx = { waitUntil: () => {} };
       return serveIn(process, async () => (await production.receive(request, env, ctx)).status);
@@ -127,4 +127,10 @@ function jobIdOf(body: unknown): string {
 
 function brief([args]: unknown[]): string {
   return typeof args === "object" && args !== null && "jobId" in args ? String(args.jobId) : "";
+}
+
+/** What a reader that is given a buffer answers. */
+async function readInto(into: Uint8Array, bytes: Uint8Array): Promise<{ done: boolean; value: Uint8Array }> {
+  into.set(bytes);
+  return { done: false, value: into };
 }

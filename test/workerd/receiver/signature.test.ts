@@ -2,7 +2,7 @@
 // `<timestamp>.` and the body; the secrets are «current-secret» and «previous-secret».
 
 import { describe, expect, it } from "vitest";
-import { importKey, sign } from "../../../receiver/src/hmac.ts";
+import { importKey, sign, signedPrefix } from "../../../receiver/src/hmac.ts";
 import { checkSignature } from "../../../receiver/src/signature.ts";
 
 const T = 1_700_000_000;
@@ -29,12 +29,14 @@ async function check({
   now = T,
   tolerance = 300,
 }: Given) {
-  const bytes = typeof body === "string" ? new TextEncoder().encode(body) : body;
   const keys = await Promise.all(secrets.map(importKey));
-  return await checkSignature({ timestamp, signature, body: bytes }, keys, {
-    nowSeconds: now,
-    toleranceSeconds: tolerance,
-  });
+  const signed = signedBytes(timestamp ?? "", body);
+  return await checkSignature({ timestamp, signature, signed }, keys, { nowSeconds: now, toleranceSeconds: tolerance });
+}
+
+function signedBytes(timestamp: string, body: string | Uint8Array): Uint8Array {
+  const bytes = typeof body === "string" ? new TextEncoder().encode(body) : body;
+  return new Uint8Array([...signedPrefix(timestamp), ...bytes]);
 }
 
 const accepted = { valid: true };
@@ -99,6 +101,9 @@ describe("the signature's entries", () => {
     ["#12 an entry of 63 digits", `sume-v1=${"0".repeat(63)},${VALID}`],
     ["#12 an entry that is not hex", `sume-v1=${"z".repeat(64)},${VALID}`],
     ["#12 entries that are empty", `,, ,${VALID},`],
+    ["#12 an entry of 72 characters that is not one", `${"x".repeat(72)},${VALID}`],
+    ["#9 spaces around it", `  ${VALID}  `],
+    ["#9 a tab after the comma", `${FORGED},\t${VALID}`],
     ["#12 what is no entry", `\u00e9 = "x;",${VALID}`],
     ["30 that match nothing, then the valid one", `${`${FORGED},`.repeat(30)}${VALID}`],
     ["30 that are no entries, then the valid one", `${"sume-v1=zz,".repeat(30)}${VALID}`],
@@ -119,6 +124,12 @@ describe("the signature's entries", () => {
     ["#13 64 characters that are 65 bytes", `${VALID.slice(0, -1)}\u0661`, /holds no entry/],
     ["#13 full-width digits", `sume-v1=${"\uff11".repeat(64)}`, /holds no entry/],
     ["#13 a space within", `sume-v1=${HEX.slice(0, 32)} ${HEX.slice(32)}`, /holds no entry/],
+    [
+      "#13 a space within, beside one that matches nothing",
+      `${FORGED},sume-v1=${HEX.slice(0, 32)} ${HEX.slice(32)}`,
+      /^no/,
+    ],
+    ["#13 an entry of 72 characters and no more", "x".repeat(72), /holds no entry/],
     ["#13 a newline after the digits", `${VALID}\nx`, /holds no entry/],
     ["#14 upper-case digits", `sume-v1=${HEX.toUpperCase()}`, /holds no entry/],
     ["#14 an upper-case version", `SUME-V1=${HEX}`, /holds no entry/],
@@ -187,7 +198,6 @@ describe("what was signed", () => {
   });
 
   it("`sign` is HMAC-SHA256 over the timestamp, a dot and the body", async () => {
-    const signature = await sign(await importKey("current-secret"), String(T), new TextEncoder().encode(BODY));
-    expect(new Uint8Array(signature).toHex()).toBe(HEX);
+    expect(await sign(await importKey("current-secret"), signedBytes(String(T), BODY))).toBe(HEX);
   });
 });

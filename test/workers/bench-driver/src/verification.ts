@@ -3,7 +3,7 @@
 // it computes, so the time is taken outside.
 
 import { Webhook } from "standardwebhooks";
-import { importKey, sign } from "../../../../receiver/src/hmac.ts";
+import { importKey, sign, signedPrefix } from "../../../../receiver/src/hmac.ts";
 import { checkSignature } from "../../../../receiver/src/signature.ts";
 import type { VerifyRun } from "./calls.ts";
 
@@ -27,6 +27,15 @@ export async function verifyOf({ variant, bytes = 1_000, ...run }: VerifyRun): P
   }
 }
 
+/** As the receiver's reading of a body leaves them. */
+function signedBytes(body: Uint8Array): Uint8Array {
+  const prefix = signedPrefix(TIMESTAMP);
+  const signed = new Uint8Array(prefix.length + body.length);
+  signed.set(prefix);
+  signed.set(body, prefix.length);
+  return signed;
+}
+
 async function receiver(
   body: Uint8Array,
   { secrets = 1, entries = 1, forged = false }: Pick<VerifyRun, "secrets" | "entries" | "forged">,
@@ -34,22 +43,20 @@ async function receiver(
   const keys = await Promise.all(Array.from({ length: secrets }, (_, index) => importKey(`secret ${index}`)));
   const last = keys.at(-1);
   if (last === undefined) throw new RangeError("at least one secret");
-  const right = new Uint8Array(await sign(last, TIMESTAMP, body)).toHex();
+  const signed = signedBytes(body);
+  const right = await sign(last, signed);
   const signature = Array.from({ length: entries }, (_, index) =>
     index === entries - 1 && !forged ? right : index.toString(16).padStart(64, "0"),
   );
-  const signed = { timestamp: TIMESTAMP, signature: signature.map((hex) => `sume-v1=${hex}`).join(","), body };
-  return async () => ((await checkSignature(signed, keys, now)).valid ? "valid" : "invalid");
+  const request = { timestamp: TIMESTAMP, signature: signature.map((hex) => `sume-v1=${hex}`).join(","), signed };
+  return async () => ((await checkSignature(request, keys, now)).valid ? "valid" : "invalid");
 }
 
 async function bare(body: Uint8Array): Promise<Verify> {
   const algorithm = { name: "HMAC", hash: "SHA-256" };
   const secret = new TextEncoder().encode("secret 0");
   const key = await crypto.subtle.importKey("raw", secret, algorithm, false, ["sign", "verify"]);
-  const prefix = new TextEncoder().encode(`${TIMESTAMP}.`);
-  const signed = new Uint8Array(prefix.length + body.length);
-  signed.set(prefix);
-  signed.set(body, prefix.length);
+  const signed = signedBytes(body);
   const signature = await crypto.subtle.sign("HMAC", key, signed);
   return async () => ((await crypto.subtle.verify("HMAC", key, signature, signed)) ? "valid" : "invalid");
 }

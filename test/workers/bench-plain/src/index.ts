@@ -4,7 +4,7 @@
 // Leaves out what the product adds: an event that is kept, a lease, a retry; a copy is told that all is well while the first may
 // still fail.
 
-import { importKey } from "../../../../receiver/src/hmac.ts";
+import { importKey, signedPrefix } from "../../../../receiver/src/hmac.ts";
 import { parseEvent, readBody } from "../../../../receiver/src/body.ts";
 import { readSignatureSettings } from "../../../../receiver/src/settings.ts";
 import { checkSignature } from "../../../../receiver/src/signature.ts";
@@ -25,19 +25,17 @@ type Env = {
 export default {
   async fetch(request, env) {
     const { pathname, searchParams } = new URL(request.url);
-    const body = await readBody(request);
-    if (body === null) return new Response("too large\n", { status: 413 });
-    const signed = {
-      timestamp: request.headers.get("x-sume-webhook-timestamp"),
-      signature: request.headers.get("x-sume-webhook-signature"),
-      body,
-    };
+    const timestamp = request.headers.get("x-sume-webhook-timestamp");
+    const signature = request.headers.get("x-sume-webhook-signature");
+    const prefix = signedPrefix(timestamp ?? "");
+    const signed = await readBody(request, prefix);
+    if (signed === null) return new Response("too large\n", { status: 413 });
     const { secrets, toleranceSeconds } = readSignatureSettings({ ...env });
     const keys = await Promise.all(secrets.map(importKey));
     const nowSeconds = Math.floor(Date.now() / 1_000);
-    const check = await checkSignature(signed, keys, { nowSeconds, toleranceSeconds });
+    const check = await checkSignature({ timestamp, signature, signed }, keys, { nowSeconds, toleranceSeconds });
     if (!check.valid) return new Response("unauthorized\n", { status: 401 });
-    const event = parseEvent(body);
+    const event = parseEvent(signed.subarray(prefix.length));
     if ("problem" in event) return new Response("bad event\n", { status: 400 });
     if (pathname === "/verify-only") return Response.json({ jobId: event.jobId }, { status: 202 });
 

@@ -19,9 +19,11 @@ export default defineConfig({
         plugins: [cloudflareTest({ wrangler: { configPath: "./ledger-service/wrangler.jsonc" } })],
         test: {
           name: "workerd",
+          // A worker and its runtime for each file would take longer than the tests. What keeps files apart is own-jobs.ts.
+          isolate: false,
           include: ["test/workerd/**/*.test.ts"],
           globalSetup: "test/tools/faulty-sume.ts",
-          setupFiles: "test/tools/quiet-logs.ts",
+          setupFiles: ["test/workerd/quiet-logs.ts", "test/workerd/own-jobs.ts"],
           provide: { model: modelSize(process.env) },
         },
       },

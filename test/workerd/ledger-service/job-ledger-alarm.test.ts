@@ -108,13 +108,13 @@ describe("cleanup", () => {
 
 describe("an alarm", () => {
   test("before it is due is set again, and nothing is removed", async () => {
-    await finish("early", "index");
-    const due = await alarmOf("early");
-    const before = await rowsOf("early");
+    await finish("alarm-early", "index");
+    const due = await alarmOf("alarm-early");
+    const before = await rowsOf("alarm-early");
     expect(due).not.toBeNull();
-    expect(await runDurableObjectAlarm(jobObject("early"))).toBe(true);
-    expect(await alarmOf("early")).toBe(due);
-    expect(await rowsOf("early")).toEqual(before);
+    expect(await runDurableObjectAlarm(jobObject("alarm-early"))).toBe(true);
+    expect(await alarmOf("alarm-early")).toBe(due);
+    expect(await rowsOf("alarm-early")).toEqual(before);
   });
 
   test("before it is due, rung by the platform, is set again", async () => {
@@ -133,11 +133,11 @@ describe("an alarm", () => {
 
   test("whose work throws is logged without what the error says, and set again", async () => {
     const errors = vi.spyOn(console, "error").mockImplementation(() => undefined);
-    await finish("broken", "index");
-    await spoil("broken");
+    await finish("alarm-broken", "index");
+    await spoil("alarm-broken");
     const before = Date.now();
-    expect(await runDurableObjectAlarm(jobObject("broken"))).toBe(true);
-    const due = await alarmOf("broken");
+    expect(await runDurableObjectAlarm(jobObject("alarm-broken"))).toBe(true);
+    const due = await alarmOf("alarm-broken");
     expect(due).toBeGreaterThan(before);
     expect(due).toBeLessThanOrEqual(Date.now() + 3_600_000);
     const lines = errors.mock.calls.map(([line]) => String(line));

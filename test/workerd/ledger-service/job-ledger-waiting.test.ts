@@ -20,27 +20,27 @@ const waiting = (count: number) => vi.waitFor(() => expect(waits).toHaveBeenCall
 
 describe("a waiting claim", () => {
   test("is granted when the holder releases", async () => {
-    await index.claim({ jobId: "released", event: EVENT, token: "a" });
-    const waiter = index.claim({ jobId: "released", waitMs: 8_000 });
+    await index.claim({ jobId: "waiting-released", event: EVENT, token: "a" });
+    const waiter = index.claim({ jobId: "waiting-released", waitMs: 8_000 });
     await waiting(1);
-    await index.release({ jobId: "released", token: "a" });
+    await index.release({ jobId: "waiting-released", token: "a" });
     expect(await waiter).toMatchObject({ outcome: "claimed", attempt: 2, event: EVENT });
   });
 
   test("is told completed, with the result, when the holder completes", async () => {
-    await index.claim({ jobId: "completed", event: EVENT, token: "a" });
-    const waiter = index.claim({ jobId: "completed", waitMs: 8_000 });
+    await index.claim({ jobId: "waiting-completed", event: EVENT, token: "a" });
+    const waiter = index.claim({ jobId: "waiting-completed", waitMs: 8_000 });
     await waiting(1);
-    await index.complete({ jobId: "completed", token: "a", result: { n: 1 }, dispatchedTo: ["mail"] });
+    await index.complete({ jobId: "waiting-completed", token: "a", result: { n: 1 }, dispatchedTo: ["mail"] });
     expect(await waiter).toMatchObject({ outcome: "completed", result: { n: 1 }, dispatchedTo: ["mail"] });
   });
 
   test("is told deferred when the holder releases for later", async () => {
-    await index.claim({ jobId: "deferred", event: EVENT, token: "a" });
-    const waiter = index.claim({ jobId: "deferred", waitMs: 8_000 });
+    await index.claim({ jobId: "waiting-deferred", event: EVENT, token: "a" });
+    const waiter = index.claim({ jobId: "waiting-deferred", waitMs: 8_000 });
     await waiting(1);
     const { retryAt } = await index
-      .release({ jobId: "deferred", token: "a", retryAfterMs: 60_000 })
+      .release({ jobId: "waiting-deferred", token: "a", retryAfterMs: 60_000 })
       .then((outcome) => ({ retryAt: "retryAt" in outcome ? outcome.retryAt : null }));
     expect(await waiter).toMatchObject({ outcome: "deferred", attempt: 1, retryAt });
   });
@@ -62,7 +62,7 @@ describe("a waiting claim", () => {
 
   // In one event, in which the clock stands still until something is awaited: the waiter cannot come too late.
   test("takes over when the lease ends", async () => {
-    const [holder, waiter] = await runInDurableObject(jobObject("takeover"), async (job: JobLedger) => [
+    const [holder, waiter] = await runInDurableObject(jobObject("waiting-takeover"), async (job: JobLedger) => [
       await job.claim({ ...claimOf("a"), leaseMs: 100 }, EVENT, 0),
       await job.claim(claimOf("b"), null, 8_000),
     ]);
@@ -74,7 +74,7 @@ describe("a waiting claim", () => {
   });
 
   test("is told failed when the lease of the last attempt ends", async () => {
-    const waiter = await runInDurableObject(jobObject("last"), async (job: JobLedger) => {
+    const waiter = await runInDurableObject(jobObject("waiting-last"), async (job: JobLedger) => {
       await job.claim({ ...claimOf("a"), leaseMs: 100, maxAttempts: 1 }, EVENT, 0);
       return await job.claim(claimOf("b"), null, 8_000);
     });
@@ -83,7 +83,7 @@ describe("a waiting claim", () => {
   });
 
   test("waits on when the lease is renewed", async () => {
-    const [waiter, renewed] = await runInDurableObject(jobObject("renewed"), async (job: JobLedger) => {
+    const [waiter, renewed] = await runInDurableObject(jobObject("waiting-renewed"), async (job: JobLedger) => {
       await job.claim({ ...claimOf("a"), leaseMs: 100 }, EVENT, 0);
       const second = job.claim(claimOf("b"), null, 300);
       const renewal = job.renew({ consumer: "c", token: "a", leaseMs: 60_000 });
@@ -109,10 +109,10 @@ describe("a waiting claim", () => {
   });
 
   test("brings its event all the same, and with a new type learns of the conflict", async () => {
-    await index.claim({ jobId: "conflict", event: EVENT, token: "a" });
-    const waiter = index.claim({ jobId: "conflict", event: { ...EVENT, type: "job.failed" }, waitMs: 8_000 });
+    await index.claim({ jobId: "waiting-conflict", event: EVENT, token: "a" });
+    const waiter = index.claim({ jobId: "waiting-conflict", event: { ...EVENT, type: "job.failed" }, waitMs: 8_000 });
     await waiting(1);
-    await index.release({ jobId: "conflict", token: "a" });
+    await index.release({ jobId: "waiting-conflict", token: "a" });
     expect(await waiter).toMatchObject({
       outcome: "claimed",
       event: EVENT,
@@ -131,7 +131,7 @@ describe("a waiting claim", () => {
   });
 
   test("on an unknown job does not wait", async () => {
-    expect(await index.claim({ jobId: "unknown", waitMs: 8_000 })).toEqual({ outcome: "unknown" });
+    expect(await index.claim({ jobId: "waiting-unknown", waitMs: 8_000 })).toEqual({ outcome: "unknown" });
     expect(waits).not.toHaveBeenCalled();
   });
 });

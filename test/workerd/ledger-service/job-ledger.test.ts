@@ -152,9 +152,9 @@ describe("a stale owner", () => {
   });
 
   test("whose lease ran out and whom nobody replaced may still complete", async () => {
-    await index.claim({ jobId: "late", event: EVENT, token: "a" });
-    await endLease("late", "index", 1_000);
-    expect(await index.complete({ jobId: "late", token: "a" })).toEqual({ outcome: "ok", status: "completed" });
+    await index.claim({ jobId: "dead-late", event: EVENT, token: "a" });
+    await endLease("dead-late", "index", 1_000);
+    expect(await index.complete({ jobId: "dead-late", token: "a" })).toEqual({ outcome: "ok", status: "completed" });
   });
 
   test("of a last attempt may still complete after it was found to be exhausted", async () => {

@@ -128,13 +128,13 @@ describe("claim", () => {
   });
 
   test("with another event type gets the job's outcome, the first event and the conflict", async () => {
-    await ledger("receiver").claim({ jobId: "conflict", event: EVENT });
-    expect(await index.claim({ jobId: "conflict", event: OTHER_EVENT })).toMatchObject({
+    await ledger("receiver").claim({ jobId: "ledger-conflict", event: EVENT });
+    expect(await index.claim({ jobId: "ledger-conflict", event: OTHER_EVENT })).toMatchObject({
       outcome: "claimed",
       event: EVENT,
       conflict: { recorded: "job.completed", received: "job.failed" },
     });
-    expect(await index.inspect({ jobId: "conflict" })).toMatchObject({ conflict: true });
+    expect(await index.inspect({ jobId: "ledger-conflict" })).toMatchObject({ conflict: true });
   });
 });
 

@@ -57,11 +57,11 @@ describe("log lines", () => {
   });
 
   test("tell once, at level error, of a holder that died on its last attempt", async () => {
-    await index.claim({ jobId: "last", event: EVENT, maxAttempts: 1 });
-    await endLease("last", "index", 1_000);
+    await index.claim({ jobId: "log-last", event: EVENT, maxAttempts: 1 });
+    await endLease("log-last", "index", 1_000);
     const lines = await logged(async () => {
-      await index.claim({ jobId: "last" });
-      await ledger("mail").claim({ jobId: "last" });
+      await index.claim({ jobId: "log-last" });
+      await ledger("mail").claim({ jobId: "log-last" });
     });
     expect(lines.filter((line) => line.includes("exhausted")).map((line): unknown => JSON.parse(line))).toEqual([
       {
@@ -70,7 +70,7 @@ describe("log lines", () => {
         event: "exhausted",
         outcome: "failed",
         namespace: "n",
-        jobId: "last",
+        jobId: "log-last",
         consumer: "index",
         attempt: 1,
       },

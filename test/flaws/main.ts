@@ -32,21 +32,15 @@ function occurrences({ file, find }: Flaw): number {
 
 async function tryAll(): Promise<boolean> {
   const trees = Array.from({ length: TREES }, () => new Tree());
-  let sound = false;
+  const [first] = trees;
+  // By itself: with another run beside it, a test that fails may only have run out of time.
+  const sound = first !== undefined && (await isSound(first));
   let caught = 0;
-  const jobs = [
-    async (tree: Tree) => {
-      sound = await isSound(tree);
-    },
-    // What takes longest comes first, so that both trees end together.
-    ...flaws.toSorted(bySlowness).map((flaw) => async (tree: Tree) => {
-      if (await isCaught(tree, flaw)) caught += 1;
-    }),
-  ].values();
-  // Both take from the same list.
+  // What takes longest comes first, so that both trees end together. Both take from the same list.
+  const left = flaws.toSorted(bySlowness).values();
   await Promise.all(
     trees.map(async (tree) => {
-      for (const job of jobs) await job(tree);
+      for (const flaw of left) if (await isCaught(tree, flaw)) caught += 1;
     }),
   );
   console.log(`flaws: caught ${caught} / ${flaws.length}`);

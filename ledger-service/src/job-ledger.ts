@@ -1,5 +1,5 @@
 // The Durable Object: one per job. It supplies what the pure parts lack (storage, clock, alarm, waiting) and nothing else:
-// which command changes what stands in transitions.ts, when the alarm rings in schedule.ts, the SQL in store.ts. Called by
+// which command changes what stands in transitions.ts, when the alarm rings in schedule.ts, how it is stored in store.ts. Called by
 // the entrypoints (ledger.ts, ledger-admin.ts) with arguments they have checked. Its methods answer with values; they
 // throw only for bugs.
 
@@ -45,7 +45,10 @@ export class JobLedger extends DurableObject<LedgerServiceEnv> {
   #record: JobRecord | undefined;
   /** When this instance last saw the alarm run, or set it anew because it was overdue. */
   #alarmRanAt = 0;
-  /** Before this the alarm does not ring, whatever is due: its last try failed, and a queue in trouble is not to be hammered. */
+  /**
+   * Before this the alarm is not set, whatever is due: its last try failed, and a queue in trouble is not to be hammered. Another
+   * instance knows nothing of it, and tries once more.
+   */
   #alarmPausedUntil = 0;
 
   /**
@@ -165,8 +168,10 @@ export class JobLedger extends DurableObject<LedgerServiceEnv> {
     const after = this.#read();
     const isNew = after.events.length > before.events.length;
     const { outcome, conflict } = decided;
-    // Duplicates are told by whoever is asked for the job once more; a line here as well would double their cost.
-    if (after !== before || (outcome !== "completed" && outcome !== "failed")) {
+    // Whoever brings a duplicate logs it; a line here as well would be most of what it costs.
+    const isKnown = conflict === undefined || after.events.some(({ type }) => type === conflict.received);
+    const isDuplicate = after === before && isKnown && (outcome === "completed" || outcome === "failed");
+    if (!isDuplicate) {
       const details = conflict && { conflict: conflict.received, recorded: conflict.recorded };
       this.#log("claim", command.consumer, decided, details, conflict && isNew ? "error" : undefined);
     }

@@ -10,7 +10,7 @@ const KIB = 1_024;
 /** Bytes of UTF-8. Sume's ids are short; the bound keeps object names, log lines and queue messages small. */
 export const MAX_JOB_ID_BYTES = 512;
 
-/** Characters (UTF-16 units) of an event type; it is part of a primary key. */
+/** Characters (UTF-16 units) of an event type; it is part of a key. */
 export const MAX_EVENT_TYPE_LENGTH = 128;
 
 /** Bytes of UTF-8. Half of what one SQLite row may hold (2 MB), far more than a webhook carries. */

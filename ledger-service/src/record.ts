@@ -6,7 +6,7 @@ import { EventSource, type Json } from "./contract.ts";
 
 const Time = v.number();
 
-/** An event as the record knows it; its body lies in the same row and is read only when it is handed out. */
+/** An event as the record knows it; its body is stored beside it, and handed out with a claim. */
 export const EventEntry = v.object({
   type: v.string(),
   /** Position by arrival, from 0. Times do not tell: a clock may step back, or stand still between two calls. */

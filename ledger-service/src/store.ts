@@ -19,6 +19,7 @@ export class Store {
   readonly #storage: DurableObjectStorage;
   /** Whether an earlier release has written the job, and none of ours since. */
   #isInTable = false;
+  #wasInTable = false;
 
   constructor(storage: DurableObjectStorage) {
     this.#storage = storage;
@@ -45,6 +46,7 @@ export class Store {
    */
   save(before: JobRecord, after: JobRecord, body: string | null): void {
     const { kv } = this.#storage;
+    this.#wasInTable = this.#isInTable;
     if (this.#isInTable) this.#leaveTable();
     for (const event of after.events.slice(before.events.length)) {
       if (body === null) throw new Error(`no body for the new event ${event.type}`);
@@ -67,7 +69,7 @@ export class Store {
 
   /** To be called when what was saved was rolled back. */
   rolledBack(): void {
-    this.#isInTable = table.exists(this.#storage.sql);
+    this.#isInTable = this.#wasInTable;
   }
 
   #stored(eventType: string): v.InferOutput<typeof Body> {

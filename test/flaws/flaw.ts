@@ -27,6 +27,7 @@ export const TESTS = {
   identity: "test/workerd/ledger-service/identity.test.ts",
   jobLedger: "test/workerd/ledger-service/job-ledger.test.ts",
   ledger: "test/workerd/ledger-service/ledger.test.ts",
+  log: "test/workerd/ledger-service/log.test.ts",
   renew: "test/workerd/ledger-service/transitions-renew.test.ts",
   reopen: "test/workerd/ledger-service/transitions-reopen.test.ts",
   rows: "test/workerd/ledger-service/job-ledger-rows.test.ts",
@@ -45,6 +46,7 @@ export const TESTS = {
   mistakes: "test/workerd/client/run-once-mistakes.test.ts",
   runOnce: "test/workerd/client/run-once.test.ts",
 
+  readBody: "test/workerd/receiver/body.test.ts",
   signature: "test/workerd/receiver/signature.test.ts",
   body: "test/system/body.test.ts",
   configuration: "test/system/configuration.test.ts",

@@ -42,9 +42,16 @@ export const RECEIVER: readonly Flaw[] = [
   {
     name: "a body is cut to what its first piece brings",
     file: body,
-    find: "readAtLeast(into.length, into)",
-    replace: "readAtLeast(1, into)",
-    tests: [TESTS.body],
+    find: "readAtLeast(buffer.length - filled, ",
+    replace: "readAtLeast(1, ",
+    tests: [TESTS.readBody],
+  },
+  {
+    name: "a body that is only announced is held whole",
+    file: body,
+    find: "Math.min(length, FIRST_BYTES)",
+    replace: "Math.max(length, FIRST_BYTES)",
+    tests: [TESTS.readBody],
   },
   {
     name: "an old timestamp is refused, one ahead is not",

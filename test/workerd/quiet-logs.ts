@@ -1,4 +1,4 @@
-// The Workers' own log lines, one per decision, are no news to whoever runs the tests; those that matter are asserted. Run
+// The Workers' own log lines are no news to whoever runs the tests; those that matter are asserted. Run
 // before each test file inside workerd, so that thousands of lines need not travel to be left out.
 
 for (const level of ["log", "error"] as const) {

@@ -32,7 +32,7 @@ export async function reconcile(alert: AlertMessage, settings: Settings): Promis
           "two event types came for this job: inspect it, and reopen with the other type if that is the right one",
       };
     default:
-      // Of a newer ledger than this Worker knows. The job's object rings again, until it is deployed anew.
+      // Of a newer ledger than this Worker knows; a person must see it, for not every alert comes again.
       alert.reason satisfies never;
       return { outcome: "unknown_reason", level: "error" };
   }

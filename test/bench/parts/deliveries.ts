@@ -19,33 +19,27 @@ export async function deliveries(context: Context): Promise<PartReport> {
   const wrong = new Map<string, number>();
   const before = await context.driver.consumed();
   let accepted = 0;
-  const receiver: Contender = {
-    name: "receiver",
+  const settle = () => until(context, async () => (await context.driver.consumed()) >= before + accepted);
+  const contender = (name: string, path: string): Contender => ({
+    name,
     step: CONCURRENCY,
+    run: (count) => deliverMany(context, path, count, wrong),
+  });
+  const dispatching = (name: string, path: string): Contender => ({
+    ...contender(name, path),
     run: async (count) => {
-      await deliverMany(context, "/receiver", count, wrong);
+      await deliverMany(context, path, count, wrong);
       accepted += count;
     },
-    settle: () => until(context, async () => (await context.driver.consumed()) >= before + accepted),
-  };
-  const verifyOnly: Contender = {
-    name: "verify-only",
-    step: CONCURRENCY,
-    run: async (count) => {
-      await deliverMany(context, "/verify-only", count, wrong);
-    },
-  };
-  let last = "";
-  const oneTable: Contender = {
-    name: "one-table",
-    step: CONCURRENCY,
-    run: async (count) => {
-      last = `${await deliverMany(context, "/one-table?consumers=1", count, wrong)}-${count - 1}`;
-    },
-    settle: () => until(context, async () => (await context.driver.counts("d1", last)).queue.messages > 0),
-  };
+    settle,
+  });
+  const contenders = [
+    dispatching("receiver", "/receiver"),
+    contender("verify-only", "/verify-only"),
+    dispatching("one-table", "/one-table-timed"),
+  ];
   const size = { rounds: 12, windowMs: 700, withinMs: 35_000, firstCount: CONCURRENCY };
-  const rates = await measureRounds(context, "deliveries", [receiver, verifyOnly, oneTable], size);
+  const rates = await measureRounds(context, "deliveries", contenders, size);
   const compare = (other: string, against: string, target = {}) =>
     compareRates({ what: "whole delivery", against, ...target }, rateOf(rates, "receiver"), rateOf(rates, other));
   for (const [answer, times] of wrong) context.tell(`answered ${times} times: ${answer}`);
@@ -63,13 +57,13 @@ export async function deliveries(context: Context): Promise<PartReport> {
   };
 }
 
-/** Delivers that many new jobs and answers the beginning of their ids; an answer other than 202 is put into `wrong`. */
+/** Delivers that many new jobs; an answer other than 202 is put into `wrong`. */
 async function deliverMany(
   { driver, signal }: Context,
   path: string,
   count: number,
   wrong: Map<string, number>,
-): Promise<string> {
+): Promise<void> {
   const prefix = newPrefix();
   let next = 0;
   const deliverInTurn = async () => {
@@ -80,7 +74,6 @@ async function deliverMany(
     }
   };
   await Promise.all(Array.from({ length: CONCURRENCY }, deliverInTurn));
-  return prefix;
 }
 
 /** One signed delivery of an event of about 1 KB. */

@@ -23,6 +23,7 @@ export async function verification(context: Context): Promise<PartReport> {
     comparisons: [...comparisons, ...(await compareUseless(context))],
     facts: [],
     notes: [
+      "The signed bytes lie ready for both: the receiver reads a body behind its timestamp, so they are never put together.",
       "Of two secrets the second is the one that matches; of several entries the last.",
       "standardwebhooks has its own headers and signs its own prefix; it takes the body as text and computes in JavaScript.",
     ],

@@ -1,5 +1,5 @@
 // What the tests of the object share: bindings with an identity, and a look behind the RPC at a job's rows, tables and alarm.
-// All jobs are in the namespace «n»; storage is per test file, so each test has job ids of its own.
+// All jobs are in the namespace «n»; files share storage, so each test has job ids of its own (own-jobs.ts).
 
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { exports } from "cloudflare:workers";

@@ -2,7 +2,7 @@
 
 import { exports } from "cloudflare:workers";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { endLease, EVENT, ledger, OTHER_EVENT } from "./job-object.ts";
+import { endLease, EVENT, finish, ledger, OTHER_EVENT } from "./job-object.ts";
 
 const index = ledger("index");
 
@@ -89,9 +89,24 @@ describe("log lines", () => {
     expect(await logged(again)).toEqual([]);
   });
 
-  test("tell of a conflict", async () => {
-    await index.claim({ jobId: "two-types", event: EVENT });
-    const lines = await logged(() => index.claim({ jobId: "two-types", event: OTHER_EVENT }));
-    expect(lines.join("\n")).toContain("conflict");
+  test("do not tell of a duplicate of a job that has failed", async () => {
+    await index.claim({ jobId: "failed-twice", event: EVENT, token: "t" });
+    await index.release({ jobId: "failed-twice", token: "t", permanent: true });
+    expect(await logged(() => index.claim({ jobId: "failed-twice", event: EVENT }))).toEqual([]);
+  });
+
+  test("tell of each conflicting type at level error, of one too many at level info, also once the job is over", async () => {
+    await finish("many-types", "index");
+    const types = ["job.failed", "3", "4", "5"];
+    const lines = await logged(async () => {
+      for (const type of types) await index.claim({ jobId: "many-types", event: { ...EVENT, type } });
+    });
+    const claims = lines.map((line) => JSON.parse(line)).filter(({ event }) => event === "claim");
+    expect(claims.map(({ level, outcome, conflict }) => [level, outcome, conflict])).toEqual([
+      ["info", "completed", "5"], // not kept: each time
+      ["error", "completed", "job.failed"],
+      ["error", "completed", "3"],
+      ["error", "completed", "4"],
+    ]);
   });
 });

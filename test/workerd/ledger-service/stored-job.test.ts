@@ -92,4 +92,13 @@ describe("a job in an earlier release's table", () => {
     });
     expect(await rowsOf("cleaned")).toHaveLength(2);
   });
+  test("that was made again beside the job's values counts no more, also after a change that was rolled back", async () => {
+    await storeAsReleased("both", "as values");
+    await ledger("held").complete({ jobId: "both", token: "token-held" });
+    await storeAsReleased("both", "in a table");
+    expect(await failing("both", 1, (job) => job.claim(claimOf("m", "mail"), null, 0))).toBe("after writing");
+    await ledger("mail").claim({ jobId: "both" });
+    await evict("both");
+    expect(await ledger("held").claim({ jobId: "both" })).toMatchObject({ outcome: "completed" });
+  });
 });

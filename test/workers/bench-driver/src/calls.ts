@@ -57,7 +57,7 @@ export type ObjectCounts = {
   objectRequests: number;
   alarmRuns: number;
   rowsRead: number;
-  /** By SQL. */
+  /** By SQL and by values put. */
   rowsWritten: number;
   /** `setAlarm` and `deleteAlarm`. */
   alarmsSet: number;

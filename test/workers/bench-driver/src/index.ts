@@ -38,6 +38,7 @@ export default {
         return await env.RECEIVER_TWO.fetch(to("/webhooks/sume"));
       case "/verify-only":
       case "/one-table":
+      case "/one-table-timed":
       case "/d1":
         return await env.PLAIN.fetch(request);
       default:

@@ -38,6 +38,8 @@ const CONFLICT_ALERT_WITHIN_MS = 2_000;
 /** Milliseconds. The platform retries a failing alarm for about two minutes; one this late has been dropped. */
 const ALARM_DROPPED_AFTER_MS = 5 * 60_000;
 
+const encoder = new TextEncoder();
+
 export class JobLedger extends DurableObject<LedgerServiceEnv> {
   readonly #store = new Store(this.ctx.storage);
   readonly #waiters = new Waiters();
@@ -63,9 +65,8 @@ export class JobLedger extends DurableObject<LedgerServiceEnv> {
     const until = Date.now() + waitMs;
     const conflicts = event !== null && transitions.isNewConflict(this.#read(), event.type);
     const alerted = !conflicts || (await this.#alertConflict());
-    const brought = event && { type: event.type, source: event.source, bytes: byteLength(event.body), alerted };
     for (;;) {
-      const outcome = this.#claimOnce(brought === null ? command : { ...command, event: brought }, event?.body);
+      const outcome = this.#claimOnce(command, event, alerted);
       const now = Date.now();
       if (outcome.outcome !== "in_progress" || now >= until) return outcome;
       await this.#waiters.wait(command.consumer, Math.min(until, outcome.retryAt) - now);
@@ -162,9 +163,18 @@ export class JobLedger extends DurableObject<LedgerServiceEnv> {
     this.#log("alert", undefined, { outcome: "sent" }, { reason, ring, pending }, "error");
   }
 
-  #claimOnce(command: transitions.ClaimCommand, body: string | undefined): ClaimOutcome {
+  #claimOnce(
+    command: Omit<transitions.ClaimCommand, "event">,
+    event: LedgerEvent | null,
+    alerted: boolean,
+  ): ClaimOutcome {
     const before = this.#read();
-    const decided = this.#commit((record, now) => transitions.claim(record, command, now), body);
+    // Of a type that is known nothing is kept, and a megabyte need not be turned into bytes.
+    const isKept = event !== null && !before.events.some(({ type }) => type === event.type);
+    const body = isKept ? encoder.encode(event.body) : null;
+    const brought = event && { type: event.type, source: event.source, bytes: body?.length ?? 0, alerted };
+    const whole = brought === null ? command : { ...command, event: brought };
+    const decided = this.#commit((record, now) => transitions.claim(record, whole, now), body);
     const after = this.#read();
     const isNew = after.events.length > before.events.length;
     const { outcome, conflict } = decided;
@@ -177,7 +187,7 @@ export class JobLedger extends DurableObject<LedgerServiceEnv> {
     }
     if (outcome !== "claimed") return decided;
     const { eventType, ...claimed } = decided;
-    return { ...claimed, event: this.#event(eventType) };
+    return { ...claimed, event: isNew && event?.type === eventType ? event : this.#event(eventType) };
   }
 
   #event(type: string): LedgerEvent {
@@ -198,11 +208,11 @@ export class JobLedger extends DurableObject<LedgerServiceEnv> {
   }
 
   /** Read, decide, write and arm the alarm, with no `await` between: nothing else runs in this object meanwhile. */
-  #commit<O>(decide: (record: JobRecord, now: number) => Decision<O>, body?: string): O {
+  #commit<O>(decide: (record: JobRecord, now: number) => Decision<O>, body: Uint8Array | null = null): O {
     const before = this.#read();
     const { record: after, outcome } = decide(before, Date.now());
     if (after !== before) {
-      this.#write(before, after, body ?? null, () => {
+      this.#write(before, after, body, () => {
         if (alarmMoves(before, after, this.#settings)) this.#setAlarm(dueAt(after, this.#settings));
       });
     }
@@ -217,7 +227,7 @@ export class JobLedger extends DurableObject<LedgerServiceEnv> {
     this.#write(before, after, null, () => this.#setAlarm(dueAt(after, this.#settings)));
   }
 
-  #write(before: JobRecord, after: JobRecord, body: string | null, arm: () => void): void {
+  #write(before: JobRecord, after: JobRecord, body: Uint8Array | null, arm: () => void): void {
     try {
       // A throw after a write undoes nothing by itself; one inside `transactionSync` undoes all of it.
       this.ctx.storage.transactionSync(() => {
@@ -289,8 +299,4 @@ export class JobLedger extends DurableObject<LedgerServiceEnv> {
     const { outcome: decided, attempt } = outcome;
     log({ worker: "ledger-service", event, outcome: decided, namespace, jobId, consumer, attempt, ...details }, level);
   }
-}
-
-function byteLength(text: string): number {
-  return new TextEncoder().encode(text).length;
 }

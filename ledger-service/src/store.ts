@@ -12,7 +12,6 @@ import { ClaimEntry, EMPTY_RECORD, EventEntry, JobEntry, type JobRecord } from "
 
 /** As bytes: a value may have 2 MiB, which a string of 1 MiB of UTF-8 can need as soon as one character is not Latin-1. */
 const Body = v.object({ body: v.instance(Uint8Array) });
-const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 export class Store {
@@ -41,16 +40,16 @@ export class Store {
   }
 
   /**
-   * Writes the entries in which the two records differ, a row each. `body` is that of the event that is new, if one is.
+   * Writes the entries in which the two records differ, a row each. `body` is that of the event that is new, if one is, in UTF-8.
    * @throws if an event is new and there is no body for it: a bug.
    */
-  save(before: JobRecord, after: JobRecord, body: string | null): void {
+  save(before: JobRecord, after: JobRecord, body: Uint8Array | null): void {
     const { kv } = this.#storage;
     this.#wasInTable = this.#isInTable;
     if (this.#isInTable) this.#leaveTable();
     for (const event of after.events.slice(before.events.length)) {
       if (body === null) throw new Error(`no body for the new event ${event.type}`);
-      kv.put(EVENT + event.type, { ...event, body: encoder.encode(body) });
+      kv.put(EVENT + event.type, { ...event, body });
     }
     for (const [index, event] of before.events.entries()) {
       const now = after.events[index];

@@ -21,6 +21,8 @@ export type Size = { rounds: number; windowMs: number; withinMs: number; firstCo
 const QUICK_ROUNDS = 4;
 /** Of the turns' time, and of all. */
 const QUICK_SHARE = 0.4;
+/** Milliseconds; a shorter turn tells nothing. */
+const SHORTEST_WINDOW_MS = 100;
 const QUICK_SHARE_OF_ALL = 0.16;
 
 /** Measures, and tells each round. */
@@ -32,7 +34,7 @@ export async function measureRounds(
 ): Promise<Rates> {
   const { quick, tell, signal } = context;
   const rounds = quick ? Math.min(QUICK_ROUNDS, size.rounds) : size.rounds;
-  const windowMs = quick ? size.windowMs * QUICK_SHARE : size.windowMs;
+  const windowMs = quick ? Math.max(SHORTEST_WINDOW_MS, size.windowMs * QUICK_SHARE) : size.windowMs;
   const withinMs = quick ? size.withinMs * QUICK_SHARE_OF_ALL : size.withinMs;
   const onRound = (round: number) => tell(`${what}: ${round === 0 ? "warm-up" : `round ${round} of ${rounds}`}`);
   return await measure(contenders, { ...size, rounds, windowMs, withinMs, onRound, signal });

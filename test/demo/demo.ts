@@ -6,6 +6,10 @@ import { scenarios } from "./scenarios.ts";
 import type { Scenario } from "./steps.ts";
 import { WATCH_VARS, watchScenarios } from "./watch-scenarios.ts";
 
+if (process.argv.length > 2) {
+  console.error("the demo has no options");
+  process.exit(2);
+}
 let told = 0;
 
 try {

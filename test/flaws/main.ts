@@ -15,8 +15,7 @@ const TREES = 2;
 
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1));
 
-const { values } = parseArgs({ options: { only: { type: "string" } } });
-const { only } = values;
+const only = readOnly();
 const flaws = FLAWS.filter(({ name }) => only === undefined || name.includes(only));
 
 const misfits = flaws.filter((flaw) => occurrences(flaw) !== 1);
@@ -25,6 +24,15 @@ for (const flaw of misfits) {
 }
 if (flaws.length === 0) console.log(`no flaw has «${only}» in its name`);
 process.exitCode = misfits.length === 0 && flaws.length > 0 && (await tryAll()) ? 0 : 1;
+
+function readOnly(): string | undefined {
+  try {
+    return parseArgs({ options: { only: { type: "string" } } }).values.only;
+  } catch {
+    console.error("options: [--only NAME]");
+    return process.exit(2);
+  }
+}
 
 function occurrences({ file, find }: Flaw): number {
   return readFileSync(resolve(ROOT, file), "utf8").split(find).length - 1;

@@ -193,14 +193,14 @@ export const OBJECT: readonly Flaw[] = [
     name: "marking an event as alerted loses its body",
     file: store,
     find: "{ ...now, ...this.#stored(now.type) }",
-    replace: "{ ...now, body: encoder.encode() }",
+    replace: "{ ...now, body: new Uint8Array() }",
     tests: [TESTS.watch],
   },
   {
     name: "a body is stored as a string, which may take twice its bytes",
     file: store,
-    find: "{ ...event, body: encoder.encode(body) }",
-    replace: "{ ...event, body }",
+    find: "kv.put(EVENT + event.type, { ...event, body });",
+    replace: "kv.put(EVENT + event.type, { ...event, body: decoder.decode(body) });",
     tests: [TESTS.ledger],
   },
   {

@@ -72,7 +72,8 @@ async function deliverAll(
   const deliverInTurn = async () => {
     for (const jobId of waiting) {
       signal.throwIfAborted();
-      const { attempts, outcome } = await sume.deliver(jobId);
+      const { attempts, outcome } = await sume.deliver(jobId, { signal });
+      signal.throwIfAborted();
       answers.add(attempts, outcome === "delivered");
       done += 1;
       out.sometimes(`${done} of ${total} deliveries; ${answers.describe()}`);

@@ -22,7 +22,7 @@ async function run(args: string[]): Promise<number> {
   try {
     command = readCommand(args);
   } catch (error) {
-    print(`${error instanceof Error ? error.message : String(error)}\n${USAGE}`);
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n${USAGE}\n`);
     return 2;
   }
   switch (command.command) {

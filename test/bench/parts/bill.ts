@@ -2,11 +2,14 @@
 // (by the ledger, whose retention is seconds here) cleaned up by its own alarm. The same for the one-table ledger and for D1,
 // behind a receiver that verifies with the product's code and puts the event on the same number of queues.
 
+import { readFile } from "node:fs/promises";
+import { resolve } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Counts } from "../../workers/bench-driver/src/calls.ts";
 import { bill, type Bill, type JobUnits, type Store } from "../bill.ts";
 import { type Context, newPrefix } from "../part.ts";
 import { type Fact, fact, factAtMost, type PartReport } from "../report.ts";
+import { ROOT } from "../../tools/wrangler-env.ts";
 import { deliver } from "./deliveries.ts";
 import { rowBudget } from "./life.ts";
 
@@ -33,14 +36,16 @@ export async function bills(context: Context): Promise<PartReport> {
     lived.find(({ is }) => is.store === "ledger" && is.consumers === 1 && is.duplicates === duplicates),
   );
   if (without === undefined || withThree === undefined) throw new Error("a case is missing");
+  const lines = lived.map(({ is, units }) => bill(is, units));
   return {
     title: "Bill",
     comparisons: [],
     facts: [
       ...lived.flatMap(({ facts }) => facts),
       fact("rows written by three duplicates", withThree.units.rowsWritten - without.units.rowsWritten, 0),
+      ...(await asTheReadmeSays(lines)),
     ],
-    bills: lived.map(({ is, units }) => bill(is, units)),
+    bills: lines,
     notes: [
       "Left out, for it cannot be counted here: CPU time, the objects' duration (GB-s), logs, and what the plan includes.",
       "Each consumer invocation is taken for a Worker request of its own; under load up to ten messages share one.",
@@ -48,6 +53,17 @@ export async function bills(context: Context): Promise<PartReport> {
       "The one-table ledger and D1 keep the job's id only: no event, no lease, no second try; a consumer has nobody to ask.",
     ],
   };
+}
+
+/** Whether the README's table has the ledger's dollars. */
+async function asTheReadmeSays(lines: readonly Bill[]): Promise<Fact[]> {
+  const readme = await readFile(resolve(ROOT, "README.md"), "utf8");
+  return lines
+    .filter(({ store, duplicates }) => store === "ledger" && duplicates === 0)
+    .map(({ consumers, dollarsPerMillion }) => {
+      const dollars = `$${dollarsPerMillion.toFixed(2)}`;
+      return fact(`the README says ${dollars} with ${consumers} consumers`, Number(readme.includes(dollars)), 1);
+    });
 }
 
 async function live(

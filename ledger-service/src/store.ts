@@ -10,7 +10,7 @@ import * as table from "./earlier-store.ts";
 import { CLAIM, EVENT, JOB } from "./keys.ts";
 import { ClaimEntry, EMPTY_RECORD, EventEntry, JobEntry, type JobRecord } from "./record.ts";
 
-/** As bytes: a value may have 2 MiB, which a string of 1 MiB of UTF-8 can need as soon as one character is not Latin-1. */
+/** As bytes: a string of 1 MiB of UTF-8 can need twice that, with one character beyond Latin-1; a key and its value may have 2 MB. */
 const Body = v.object({ body: v.instance(Uint8Array) });
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
@@ -18,7 +18,6 @@ export class Store {
   readonly #storage: DurableObjectStorage;
   /** Whether an earlier release has written the job, and none of ours since. */
   #isInTable = false;
-  #wasInTable = false;
 
   constructor(storage: DurableObjectStorage) {
     this.#storage = storage;
@@ -45,7 +44,6 @@ export class Store {
    */
   save(before: JobRecord, after: JobRecord, body: Uint8Array | null): void {
     const { kv } = this.#storage;
-    this.#wasInTable = this.#isInTable;
     if (this.#isInTable) this.#leaveTable();
     for (const event of after.events.slice(before.events.length)) {
       if (body === null) throw new Error(`no body for the new event ${event.type}`);
@@ -66,9 +64,9 @@ export class Store {
     return decoder.decode(this.#stored(eventType).body);
   }
 
-  /** To be called when what was saved was rolled back. */
+  /** To be called when a transaction was rolled back, whatever it had saved. */
   rolledBack(): void {
-    this.#isInTable = this.#wasInTable;
+    this.#entries(); // which looks anew where the job lies
   }
 
   #stored(eventType: string): v.InferOutput<typeof Body> {
@@ -77,11 +75,12 @@ export class Store {
     return v.parse(Body, this.#isInTable ? new Map(table.entries(sql)).get(key) : kv.get(key));
   }
 
+  /** Of values and a table the values count: an earlier release that ran again would have made its table anew. */
   #entries(): Iterable<[key: string, stored: unknown]> {
-    const entries = [...this.#storage.kv.list()];
-    if (entries.length > 0) return entries;
-    this.#isInTable = table.exists(this.#storage.sql);
-    return this.#isInTable ? table.entries(this.#storage.sql) : [];
+    const { kv, sql } = this.#storage;
+    const values = [...kv.list()];
+    this.#isInTable = values.length === 0 && table.exists(sql);
+    return this.#isInTable ? table.entries(sql) : values;
   }
 
   #leaveTable(): void {

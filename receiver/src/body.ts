@@ -3,7 +3,7 @@
 import * as v from "valibot";
 import { describeIssue, EventType, JobId, MAX_EVENT_BODY_BYTES, parseBody } from "job-ledger/client";
 
-/** Bytes that are held for a body before the first has come; then four times as many as have. A promise of 1 MiB costs nobody. */
+/** Bytes that are held for a body before the first has come; then four times as many as have. 1 MiB that is only announced costs no more. */
 const FIRST_BYTES = 64 * 1_024;
 const GROWTH = 4;
 
@@ -27,7 +27,7 @@ async function readDeclared(body: ReadableStream, length: number, before: Uint8A
     const buffer = joined([start], before.length + room);
     // Reading takes the buffer over, and hands it back with what was read.
     const { value } = await reader.readAtLeast(buffer.length - filled, buffer.subarray(filled));
-    if (value === undefined) return start.subarray(0, filled);
+    if (value === undefined) return start;
     filled += value.length;
     start = new Uint8Array(value.buffer, 0, filled);
     if (room === length || filled < before.length + room) return start;

@@ -129,8 +129,8 @@ export const OBJECT: readonly Flaw[] = [
   {
     name: "a job in an earlier release's table is not found",
     file: store,
-    find: "return this.#isInTable ? table.entries(this.#storage.sql) : [];",
-    replace: "return [];",
+    find: "return this.#isInTable ? table.entries(sql) : values;",
+    replace: "return values;",
     tests: [TESTS.stored],
   },
   {
@@ -146,6 +146,13 @@ export const OBJECT: readonly Flaw[] = [
     find: "      this.#store.rolledBack();\n      throw error;",
     replace: "      throw error;",
     tests: [TESTS.stored],
+  },
+  {
+    name: "a claim hands out the event that it brought, though it was granted for another",
+    file,
+    find: "isNew && event?.type === eventType ? event : this.#event(eventType)",
+    replace: "event ?? this.#event(eventType)",
+    tests: [TESTS.waiting],
   },
   {
     name: "a duplicate is logged",
@@ -178,8 +185,8 @@ export const OBJECT: readonly Flaw[] = [
   {
     name: "a table beside the job's values is read after a change that was rolled back",
     file: store,
-    find: "    this.#isInTable = this.#wasInTable;",
-    replace: "    this.#isInTable = table.exists(this.#storage.sql);",
+    find: "this.#isInTable = values.length === 0 && table.exists(sql);",
+    replace: "this.#isInTable = table.exists(sql);",
     tests: [TESTS.stored],
   },
   {

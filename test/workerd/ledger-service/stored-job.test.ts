@@ -1,7 +1,8 @@
 // What releases have stored, earlier ones and this one: it is read as it was written, and goes on from where it stands.
 
-import { runDurableObjectAlarm } from "cloudflare:test";
-import { describe, expect, test } from "vitest";
+import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { describe, expect, test, vi } from "vitest";
+import type { JobLedger } from "../../../ledger-service/src/job-ledger.ts";
 import {
   claimOf,
   costOf,
@@ -11,6 +12,7 @@ import {
   inspected,
   jobObject,
   ledger,
+  messageOf,
   OTHER_EVENT,
   rowsOf,
   setAlarm,
@@ -100,5 +102,21 @@ describe("a job in an earlier release's table", () => {
     await ledger("mail").claim({ jobId: "both" });
     await evict("both");
     expect(await ledger("held").claim({ jobId: "both" })).toMatchObject({ outcome: "completed" });
+  });
+  test("that it has left is not looked for again, when a later change fails before it writes", async () => {
+    await storeAsReleased("left", "in a table");
+    await ledger("mail").claim({ jobId: "left", token: "m" });
+    const complete = { consumer: "mail", token: "m", result: null, dispatchedTo: null };
+    const thrown = await runInDurableObject(jobObject("left"), (job: JobLedger, { storage }) => {
+      vi.spyOn(storage, "transactionSync").mockImplementationOnce(() => {
+        throw new Error("storage down");
+      });
+      return messageOf(() => job.complete(complete));
+    });
+    expect(thrown).toBe("storage down");
+    expect(await ledger("mail").complete({ jobId: "left", token: "m" })).toEqual({
+      outcome: "ok",
+      status: "completed",
+    });
   });
 });

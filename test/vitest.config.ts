@@ -4,7 +4,10 @@
 import { resolve } from "node:path";
 import { cloudflareTest } from "@cloudflare/vitest-pool-workers";
 import { defineConfig } from "vitest/config";
-import { modelSize } from "./tools/model-size.ts";
+import { modelSize } from "./support/tools/model-size.ts";
+
+/** Tests that run inside the Workers runtime. */
+const IN_WORKERD = ["test/unit/**/*.test.ts", "test/proofs/model/**/*.test.ts"];
 
 const root = resolve(import.meta.dirname, "..");
 
@@ -21,9 +24,9 @@ export default defineConfig({
           name: "workerd",
           // A worker and its runtime for each file would take longer than the tests. What keeps files apart is own-jobs.ts.
           isolate: false,
-          include: ["test/workerd/**/*.test.ts"],
-          globalSetup: "test/tools/faulty-sume.ts",
-          setupFiles: ["test/workerd/quiet-logs.ts", "test/workerd/own-jobs.ts"],
+          include: IN_WORKERD,
+          globalSetup: "test/support/tools/faulty-sume.ts",
+          setupFiles: ["test/unit/quiet-logs.ts", "test/unit/own-jobs.ts"],
           provide: { model: modelSize(process.env) },
         },
       },
@@ -32,7 +35,7 @@ export default defineConfig({
         test: {
           name: "node",
           include: ["test/**/*.test.ts"],
-          exclude: ["test/workerd/**"],
+          exclude: IN_WORKERD,
           // Generous: the machine may be busy, and real Workers start in each file.
           testTimeout: 90_000,
           hookTimeout: 90_000,

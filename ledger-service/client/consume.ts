@@ -1,9 +1,9 @@
 // `consume`: a queue handler in one call. It runs each message through `runOnce` and settles the message by what came of it.
 
-import { MAX_JOB_ID_BYTES } from "../src/limits.ts";
-import { errorName, log } from "../src/log.ts";
-import { withTimeout } from "../src/timeout.ts";
-import type { Identity } from "../src/contract.ts";
+import { MAX_JOB_ID_BYTES } from "../contract/limits.ts";
+import { errorName, log } from "../contract/log.ts";
+import { withTimeout } from "../contract/timeout.ts";
+import type { Identity } from "../contract/index.ts";
 import type { Work } from "./job.ts";
 import { LeaseKeeper } from "./lease-keeper.ts";
 import { identify, type LedgerBinding, UNKNOWN } from "./ledger-binding.ts";

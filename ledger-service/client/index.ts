@@ -21,14 +21,14 @@ export type {
   RenewAnswer,
   RenewArgs,
   ReopenOutcome,
-} from "../src/contract.ts";
+} from "../contract/index.ts";
 // What a receiver checks its callers with, so that it refuses at the door just what the ledger would refuse.
-export { checked, describeIssue, EventType, JobId, LedgerEvent, Name } from "../src/contract.ts";
-export { LedgerError } from "../src/errors.ts";
-export { MAX_DISPATCHED_TO } from "../src/limits.ts";
-export { MAX_EVENT_BODY_BYTES } from "../src/limits.ts";
-export { errorName, log } from "../src/log.ts";
-export { withTimeout } from "../src/timeout.ts";
+export { checked, describeIssue, EventType, JobId, LedgerEvent, Name } from "../contract/index.ts";
+export { LedgerError } from "../contract/errors.ts";
+export { MAX_DISPATCHED_TO } from "../contract/limits.ts";
+export { MAX_EVENT_BODY_BYTES } from "../contract/limits.ts";
+export { errorName, log } from "../contract/log.ts";
+export { withTimeout } from "../contract/timeout.ts";
 export { type ConsumeOptions, consume, type JobMessage } from "./consume.ts";
 export { type Job, parseBody, type Work } from "./job.ts";
 export {

@@ -1,6 +1,6 @@
 // What work is given, and what it may return.
 
-import type { Json, LedgerEvent } from "../src/contract.ts";
+import type { Json, LedgerEvent } from "../contract/index.ts";
 
 export type Job = {
   jobId: string;

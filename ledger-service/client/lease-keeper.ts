@@ -1,8 +1,8 @@
 // Keeps the leases of claims alive while their work runs: one timer and one `renew` call for all of them. A Worker may make
 // only about 32 service-binding calls per invocation, so a call per claim would not do.
 
-import type { RenewAnswer } from "../src/contract.ts";
-import { withTimeout } from "../src/timeout.ts";
+import type { RenewAnswer } from "../contract/index.ts";
+import { withTimeout } from "../contract/timeout.ts";
 import { ClaimLostError } from "./errors.ts";
 import type { LedgerBinding } from "./ledger-binding.ts";
 

@@ -21,7 +21,7 @@ import type {
   RenewArgs,
   ReopenArgs,
   ReopenOutcome,
-} from "../src/contract.ts";
+} from "../contract/index.ts";
 
 export type LedgerBinding = {
   whoami(): Promise<Identity>;

@@ -1,8 +1,8 @@
 // `runOnce`: claim, work while the lease is kept alive, settle. Used by `consume` for each message, and directly by Workers
 // that are not queue consumers.
 
-import type { Attempt, ClaimOutcome, Json, LedgerEvent } from "../src/contract.ts";
-import { DEFAULT_MAX_ATTEMPTS, MAX_RETRY_AFTER_MS } from "../src/limits.ts";
+import type { Attempt, ClaimOutcome, Json, LedgerEvent } from "../contract/index.ts";
+import { DEFAULT_MAX_ATTEMPTS, MAX_RETRY_AFTER_MS } from "../contract/limits.ts";
 import { errorText, isNonRetryable, isOverloaded, isRefusal, NonRetryableError } from "./errors.ts";
 import { parseBody, type Work } from "./job.ts";
 import { LeaseKeeper } from "./lease-keeper.ts";

@@ -1,8 +1,8 @@
 // The ledger service's entry module: what wrangler deploys. It has no route; everything goes through the entrypoints.
 
-export { JobLedger } from "./job-ledger.ts";
-export { LedgerAdmin } from "./ledger-admin.ts";
-export { Ledger } from "./ledger.ts";
+export { JobLedger } from "./object/job-ledger.ts";
+export { LedgerAdmin } from "./entrypoints/ledger-admin.ts";
+export { Ledger } from "./entrypoints/ledger.ts";
 
 export default {
   fetch: () => new Response("Not found\n", { status: 404 }),

@@ -2,14 +2,14 @@
 // that can be spoiled.
 
 import type { LedgerBinding } from "../../ledger-service/client/ledger-binding.ts";
-import type { Stack } from "../stack/stack.ts";
+import type { Stack } from "../support/stack/stack.ts";
 
 export type ConsumerName = "artifact-archive" | "job-index" | "scripted";
 export const CONSUMERS: readonly ConsumerName[] = ["artifact-archive", "job-index", "scripted"];
 
 export type Called<T = unknown> = { value?: T; error?: { name: string; code?: string; message: string } };
 
-/** Makes the call through that binding of the caller (test/workers/caller) and tells how it went. */
+/** Makes the call through that binding of the caller (test/support/workers/caller) and tells how it went. */
 export function callThrough<T = unknown>(
   stack: Stack,
   binding: string,
@@ -48,7 +48,7 @@ export async function enqueue(stack: Stack, consumer: ConsumerName, bodies: read
   if (error !== undefined) throw new Error(error.message);
 }
 
-/** The queues in front of the consumers' own (test/workers/observed-queue). */
+/** The queues in front of the consumers' own (test/support/workers/observed-queue). */
 export function observedQueue(stack: Stack) {
   const call = <T>(method: string, ...args: unknown[]) => stack.call<T>("observed-queue", method, ...args);
   return {
@@ -61,7 +61,7 @@ export function observedQueue(stack: Stack) {
   };
 }
 
-/** The ledger on a bad day, bound to the receiver (test/workers/faulty-ledger). */
+/** The ledger on a bad day, bound to the receiver (test/support/workers/faulty-ledger). */
 export function faultyLedger(stack: Stack) {
   const call = <T = void>(method: string, ...args: unknown[]) => stack.call<T>("faulty-ledger", method, ...args);
   return {

@@ -2,10 +2,10 @@
 // text of an error, which may quote any of them. What is refused does not come back in the answer either.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type LogLine, SECRET, type Stack, startStack, until } from "../stack/stack.ts";
-import { SIGNATURE_HEADER, TIMESTAMP_HEADER } from "../sume/sign.ts";
+import { type LogLine, SECRET, type Stack, startStack, until } from "../support/stack/stack.ts";
+import { SIGNATURE_HEADER, TIMESTAMP_HEADER } from "../local/sume/webhooks/sign.ts";
 import { callThrough, enqueue, ledgerAs, observedQueue } from "./controls.ts";
-import { event, FORGED, type RequestOptions, send, sendSigned, signature } from "./requests.ts";
+import { event, FORGED, type RequestOptions, send, sendSigned, signature } from "./receiver/requests.ts";
 
 /** In everything that must not be logged. */
 const CANARY = "canary-5b1c";

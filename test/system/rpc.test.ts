@@ -2,9 +2,9 @@
 // An error is met inside the runtime by another Worker, so what arrives of it is what a consumer gets.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Stack, startStack } from "../stack/stack.ts";
+import { type Stack, startStack } from "../support/stack/stack.ts";
 import { callThrough, ledgerAs } from "./controls.ts";
-import { jobObjects } from "./requests.ts";
+import { jobObjects } from "./receiver/requests.ts";
 
 let stack: Stack;
 beforeAll(async () => {

@@ -1,0 +1,40 @@
+// The ledger service's variables, read and checked.
+
+import { LedgerError } from "../../contract/errors.ts";
+import { DAY_MS } from "../../contract/limits.ts";
+import type { Settings } from "../job/schedule.ts";
+
+const DEFAULT_RETENTION_DAYS = 30;
+/** Longer than a delivery's ten attempts (about five minutes) and a consumer's first few; short enough to be of use. */
+const DEFAULT_WATCH_AFTER_MINUTES = 15;
+const MINUTE_MS = 60_000;
+/** A century. An alarm cannot be set for ever ahead; who wants that sets 0. */
+const MAX_RETENTION_DAYS = 36_500;
+/** A day: the watch's longest pause. */
+const MAX_WATCH_AFTER_MINUTES = 1_440;
+
+/** @throws {LedgerError} `invalid_setting`, naming the variable. */
+export function readSettings(env: {
+  RETENTION_DAYS?: string | number;
+  WATCH_AFTER_MINUTES?: string | number;
+}): Settings {
+  const retentionDays = numberOf("RETENTION_DAYS", env.RETENTION_DAYS, DEFAULT_RETENTION_DAYS, MAX_RETENTION_DAYS);
+  const watchAfterMinutes = numberOf(
+    "WATCH_AFTER_MINUTES",
+    env.WATCH_AFTER_MINUTES,
+    DEFAULT_WATCH_AFTER_MINUTES,
+    MAX_WATCH_AFTER_MINUTES,
+  );
+  if (watchAfterMinutes === 0) throw new LedgerError("invalid_setting", "WATCH_AFTER_MINUTES must be more than 0");
+  return {
+    retentionMs: retentionDays === 0 ? null : Math.ceil(retentionDays * DAY_MS),
+    watchAfterMs: Math.ceil(watchAfterMinutes * MINUTE_MS),
+  };
+}
+
+function numberOf(name: string, value: string | number | undefined, fallback: number, most: number): number {
+  if (value === undefined || String(value).trim() === "") return fallback;
+  const number = Number(value);
+  if (number >= 0 && number <= most) return number;
+  throw new LedgerError("invalid_setting", `${name} must be a number from 0 to ${most}, such as ${fallback}`);
+}

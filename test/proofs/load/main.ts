@@ -1,0 +1,23 @@
+// `npm run load`: many jobs, each delivered several times at once, over real HTTP to the receiver with the real ledger, queues
+// and product consumers. Prints the answers by status, what came of every job, the slowest answer and the runtime's memory.
+// Options: --jobs, --copies (deliveries of each), --concurrency (deliveries at a time). The exit code is 1 if any job has not
+// exactly one effect in each store, is unfinished, or was answered anything but 202, 200, or 503 with a later success.
+
+import { progress, runProgram } from "../../support/stack/program.ts";
+import { load } from "./load.ts";
+
+/** Milliseconds between two lines of progress. */
+const TELL_EVERY_MS = 5_000;
+
+const OPTIONS = {
+  jobs: { default: 2_000, min: 1, max: 100_000 },
+  copies: { default: 3, min: 1, max: 100 },
+  concurrency: { default: 50, min: 1, max: 1_000 },
+};
+
+await runProgram(OPTIONS, async (option, signal) => {
+  const options = { jobs: option("jobs"), copies: option("copies"), concurrency: option("concurrency") };
+  const { ok, summary } = await load(options, progress(TELL_EVERY_MS), signal);
+  console.log(summary);
+  return ok;
+});

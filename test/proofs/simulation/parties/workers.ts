@@ -1,0 +1,136 @@
+// The Workers of one namespace and the parties around them, each invocation a process of its own, wired by bindings with the
+// props that a wrangler config would give them.
+
+import { type Effects } from "./effects.ts";
+import type { Objects } from "../platform/objects.ts";
+import * as production from "../platform/production.ts";
+import { Queue } from "../platform/queues.ts";
+import { type Machine, Process } from "../platform/scheduler.ts";
+import { API_URL, type Receiver, SECRET } from "./sume.ts";
+import { binding, call, copied, invoke, serveIn } from "../platform/transport.ts";
+import type { World } from "../platform/world.ts";
+
+const LEDGER_METHODS = [
+  "whoami",
+  "claim",
+  "complete",
+  "release",
+  "renew",
+  "inspect",
+  "expectEvent",
+  "cancelExpectation",
+];
+const ADMIN_METHODS = ["inspect", "reopen", "cancelExpectation"];
+const INTAKE_METHODS = ["ingest", "redispatch"];
+
+export type Work = (job: production.Job, key: string) => Promise<object>;
+export type Namespace = { name: string; consumers: readonly string[] };
+
+export class Workers {
+  readonly #world: World;
+  readonly #objects: Objects;
+  readonly #machine: () => Machine;
+  /** What every consumer does for a job. It may throw. */
+  readonly work: Work;
+  readonly #intakes: Record<string, object> = {};
+
+  constructor(world: World, objects: Objects, options: { machine: () => Machine; work: Work }) {
+    this.#world = world;
+    this.work = options.work;
+    this.#objects = objects;
+    this.#machine = options.machine;
+  }
+
+  /** A binding to an entrypoint of the ledger service: `Ledger` with props, `LedgerAdmin` without. */
+  ledger(props?: { namespace: string; consumer: string }): Record<string, (...args: unknown[]) => Promise<unknown>> {
+    const ctx = { props, exports: { JobLedger: this.#objects } };
+    const [Entrypoint, methods] =
+      props === undefined ? [production.LedgerAdmin, ADMIN_METHODS] : [production.Ledger, LEDGER_METHODS];
+    return this.#entrypoint(methods, "ledger-service", () => new Entrypoint(ctx, {}));
+  }
+
+  /** A namespace's receiver with a queue and a consumer for each name. */
+  open({ name: namespace, consumers }: Namespace, onDispatched: (jobId: string, consumer: string) => void): Receiver {
+    const env: Record<string, unknown> = {
+      SUME_WEBHOOK_SECRET: SECRET,
+      LEDGER: this.ledger({ namespace, consumer: "receiver" }),
+    };
+    for (const consumer of consumers) {
+      const queue = new Queue(this.#world, {
+        name: `${namespace}/${consumer}`,
+        maxRetries: 100,
+        spawn: () => this.#spawn(`${namespace}/${consumer}`),
+        handle: (batch) => {
+          const ledger = this.ledger({ namespace, consumer });
+          return production.consume(batch, ledger, (job) => this.work(job, `${namespace}:${job.jobId} ${consumer}`));
+        },
+        onStored: (body) => onDispatched(jobIdOf(body), consumer),
+      });
+      env[`DISPATCH_${consumer.toUpperCase()}`] = queue.binding;
+    }
+    this.#intakes[`INTAKE_${namespace.toUpperCase()}`] = this.#entrypoint(
+      INTAKE_METHODS,
+      `${namespace}/intake`,
+      () => new production.Intake({}, env),
+    );
+    return ({ path, headers, body }) => {
+      const process = this.#spawn(`${namespace}/receiver`);
+      const request = {
+        url: `https://receiver.example${path}`,
+        method: "POST",
+        headers: new Map([...Object.entries(headers), ["content-length", String(body.length)]]),
+        body: { getReader: () => ({ readAtLeast: (_: number, into: Uint8Array) => readInto(into, body) }) },
+      };
+      const ctx = { waitUntil: () => {} };
+      return serveIn(process, async () => (await production.receive(request, env, ctx)).status);
+    };
+  }
+
+  /** The alerts queue with the reconciler behind it. */
+  alerts(): object {
+    const env = { LEDGER_ADMIN: this.ledger(), SUME_API_URL: API_URL, SUME_API_KEY: "key" };
+    return new Queue(this.#world, {
+      name: "alerts",
+      maxRetries: 3,
+      spawn: () => this.#spawn("reconciler"),
+      handle: (batch) => production.takeAlerts(batch, { ...env, ...this.#intakes }),
+    }).binding;
+  }
+
+  #entrypoint(methods: readonly string[], worker: string, make: () => object) {
+    return binding(methods, (method, args) =>
+      call<unknown>(this.#world, {
+        boundary: "call",
+        label: `${worker} ${method} ${brief(args)}`,
+        from: Process.current(),
+        serve: () => {
+          const process = this.#spawn(worker);
+          return serveIn(process, async () => copied(await invoke(process.run(make), method, args)));
+        },
+      }),
+    );
+  }
+
+  #spawn(worker: string): Process {
+    return this.#world.spawn(worker, this.#machine());
+  }
+}
+
+/** Work whose whole effect is one conditional write. */
+export function writing(effects: Effects): Work {
+  return async (job, key) => ({ written: await effects.write(key, job) });
+}
+
+function jobIdOf(body: unknown): string {
+  return typeof body === "object" && body !== null && "jobId" in body ? String(body.jobId) : "";
+}
+
+function brief([args]: unknown[]): string {
+  return typeof args === "object" && args !== null && "jobId" in args ? String(args.jobId) : "";
+}
+
+/** What a reader that is given a buffer answers. */
+async function readInto(into: Uint8Array, bytes: Uint8Array): Promise<{ done: boolean; value: Uint8Array }> {
+  into.set(bytes);
+  return { done: false, value: into };
+}

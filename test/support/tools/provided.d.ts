@@ -1,0 +1,12 @@
+// What the test projects' set-up programs and their config provide to the tests.
+
+export {};
+
+declare module "vitest" {
+  interface ProvidedContext {
+    /** Of test/support/tools/faulty-sume.ts. */
+    sumeOrigin: string;
+    /** Of test/support/tools/model-size.ts. */
+    model: { machineCommands: number; objectCommands: number; seed: number | null };
+  }
+}

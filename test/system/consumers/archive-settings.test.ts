@@ -1,0 +1,44 @@
+// The archive's settings: a faulty one stops every job until somebody mends it, so nothing is fetched, the claim is released
+// and the job comes again by itself.
+
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type ArtifactServer, startArtifactServer } from "./artifact-server.ts";
+import { type ConsumersStack, startConsumers } from "./consumers-stack.ts";
+
+const LISTED = "the origin that serves the artifact";
+
+let artifacts: ArtifactServer;
+let stack: ConsumersStack;
+beforeAll(async () => {
+  artifacts = await startArtifactServer();
+  stack = await startConsumers({ origins: "", archive: "test/support/workers/configured-archive" });
+});
+afterAll(async () => {
+  await stack.close();
+  await artifacts.close();
+});
+
+/** Delivers a job whose id is, for the archive, its settings, and waits for what becomes of it there. */
+async function archive(settings: Record<string, string>) {
+  const jobId = JSON.stringify(settings).replace(LISTED, artifacts.origin);
+  const url = `${artifacts.origin}/settings/0`;
+  await stack.deliver(JSON.stringify({ event: "job.completed", job_id: jobId, url }));
+  return await stack.untilStatus("artifact-archive", jobId, "released", "completed", "failed");
+}
+
+test.for([
+  { origins: "", maxBytes: "1000000", names: "ARTIFACT_ORIGINS" },
+  { origins: `${LISTED}/folder`, maxBytes: "1000000", names: "ARTIFACT_ORIGINS" },
+  { origins: `${LISTED},media.example`, maxBytes: "1000000", names: "ARTIFACT_ORIGINS" },
+  { origins: LISTED, maxBytes: "1 GB", names: "MAX_ARTIFACT_BYTES" },
+])("origins «$origins», limit «$maxBytes»: released for half a minute", async ({ origins, maxBytes, names }) => {
+  const claim = await archive({ ARTIFACT_ORIGINS: origins, MAX_ARTIFACT_BYTES: maxBytes });
+  expect(claim).toMatchObject({ status: "released", attempt: 1, retryAt: claim.changedAt + 30_000 });
+  expect(claim.error).toContain(names);
+  expect(artifacts.requests).toEqual([]);
+});
+
+test("right settings: it is copied", async () => {
+  const claim = await archive({ ARTIFACT_ORIGINS: LISTED, MAX_ARTIFACT_BYTES: "1000000" });
+  expect(claim).toMatchObject({ status: "completed", attempt: 1, result: { count: 1 } });
+});

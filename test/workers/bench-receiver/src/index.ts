@@ -1,7 +1,0 @@
-// The production receiver, its log lines left out.
-
-import { withoutLogLines } from "../../bench-ledger/src/without-log-lines.ts";
-
-export { default, Intake } from "../../../../receiver/src/index.ts";
-
-withoutLogLines();

@@ -1,16 +1,19 @@
 // `consume`: a queue handler in one call. It runs each message through `runOnce` and settles the message by what came of it.
 
-import { MAX_JOB_ID_BYTES } from "../contract/limits.ts";
-import { errorName, log } from "../contract/log.ts";
-import { withTimeout } from "../contract/timeout.ts";
-import type { Identity } from "../contract/index.ts";
+import {
+  errorName,
+  identify,
+  type JobMessage,
+  type Identity,
+  type LedgerBinding,
+  log,
+  MAX_JOB_ID_BYTES,
+  UNKNOWN,
+  withTimeout,
+} from "../contract/index.ts";
 import type { Work } from "./job.ts";
 import { LeaseKeeper } from "./lease-keeper.ts";
-import { identify, type LedgerBinding, UNKNOWN } from "./ledger-binding.ts";
 import { DEFAULT_CLIENT_LEASE_MS, retryDelayMs, runKept, type RunOptions, type RunOutcome } from "./run-once.ts";
-
-/** What a receiver puts on a consumer's queue; the event itself comes with the claim. */
-export type JobMessage = { jobId: string };
 
 export type ConsumeOptions = Pick<RunOptions, "leaseMs" | "maxAttempts" | "retryAfterMs">;
 

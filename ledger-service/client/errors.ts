@@ -1,6 +1,6 @@
 // The errors that a consumer's work throws or is handed, and how the client tells kinds of failure apart.
 
-import type { LedgerErrorCode } from "../contract/errors.ts";
+import type { LedgerErrorCode } from "../contract/index.ts";
 
 /** Thrown by work that will fail again however often it is tried: the job is released as permanently failed. */
 export class NonRetryableError extends Error {

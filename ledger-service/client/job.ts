@@ -18,8 +18,3 @@ export type Job = {
 
 /** The work of one job. What it returns is kept as the claim's result (at most 16 KiB of JSON). */
 export type Work = (job: Job) => Promise<Json | void>;
-
-/** Some senders begin their JSON with a byte order mark; JSON.parse refuses it. */
-export function parseBody(body: string): unknown {
-  return JSON.parse(body.startsWith("\uFEFF") ? body.slice(1) : body);
-}

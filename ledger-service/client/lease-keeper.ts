@@ -1,10 +1,8 @@
 // Keeps the leases of claims alive while their work runs: one timer and one `renew` call for all of them. A Worker may make
 // only about 32 service-binding calls per invocation, so a call per claim would not do.
 
-import type { RenewAnswer } from "../contract/index.ts";
-import { withTimeout } from "../contract/timeout.ts";
+import { type LedgerBinding, type RenewAnswer, withTimeout } from "../contract/index.ts";
 import { ClaimLostError } from "./errors.ts";
-import type { LedgerBinding } from "./ledger-binding.ts";
 
 export type HeldClaim = { jobId: string; token: string; leaseExpiresAt: number };
 /** A claim that is being kept. `signal` is aborted when it is lost, or its lease ran out and could not be renewed. */

@@ -1,12 +1,19 @@
 // `runOnce`: claim, work while the lease is kept alive, settle. Used by `consume` for each message, and directly by Workers
 // that are not queue consumers.
 
-import type { Attempt, ClaimOutcome, Json, LedgerEvent } from "../contract/index.ts";
-import { DEFAULT_MAX_ATTEMPTS, MAX_RETRY_AFTER_MS } from "../contract/limits.ts";
+import {
+  type Attempt,
+  type ClaimOutcome,
+  DEFAULT_MAX_ATTEMPTS,
+  type Json,
+  type LedgerBinding,
+  type LedgerEvent,
+  MAX_RETRY_AFTER_MS,
+  parseBody,
+} from "../contract/index.ts";
 import { errorText, isNonRetryable, isOverloaded, isRefusal, NonRetryableError } from "./errors.ts";
-import { parseBody, type Work } from "./job.ts";
+import type { Work } from "./job.ts";
 import { LeaseKeeper } from "./lease-keeper.ts";
-import type { LedgerBinding } from "./ledger-binding.ts";
 
 export type RunOptions = {
   jobId: string;

@@ -9,7 +9,7 @@ export class TimeoutError extends Error {
  * @throws {TimeoutError} if it does not, and what the promise throws.
  */
 export async function withTimeout<T>(promise: Promise<T>, ms: number): Promise<T> {
-  let timer: ReturnType<typeof setTimeout> | null = null;
+  let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new TimeoutError("no answer in time")), Math.max(0, ms));
   });

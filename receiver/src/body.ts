@@ -1,7 +1,7 @@
 // Reading a request's body as bytes, up to a limit, and what it says as a Sume event.
 
 import * as v from "valibot";
-import { describeIssue, EventType, JobId, MAX_EVENT_BODY_BYTES, parseBody } from "job-ledger/client";
+import { describeIssue, EventType, JobId, MAX_EVENT_BODY_BYTES, parseBody } from "job-ledger/contract";
 
 /** Bytes that are held for a body before the first has come; then four times as many as have. 1 MiB that is only announced costs no more. */
 const FIRST_BYTES = 64 * 1_024;

@@ -1,7 +1,7 @@
 // The time one delivery may take. Sume gives up an attempt after 10 s, whatever hangs behind us; an answer of ours before
 // that tells it to try again, and tells its operators why.
 
-import { withTimeout } from "job-ledger/client";
+import { withTimeout } from "job-ledger/contract";
 
 /** Milliseconds from the request's arrival to our answer, at the latest. */
 export const ANSWER_WITHIN_MS = 8_000;

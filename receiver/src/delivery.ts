@@ -2,7 +2,7 @@
 // `Intake.redispatch`: claim, one message to every consumer's queue, complete. Outcomes are values; the callers turn them
 // into answers.
 
-import { type ClaimOutcome, errorName, type LedgerBinding, type LedgerEvent } from "job-ledger/client";
+import { type ClaimOutcome, errorName, type LedgerBinding, type LedgerEvent } from "job-ledger/contract";
 import { Deadline } from "./deadline.ts";
 import type { DispatchQueues } from "./settings.ts";
 

@@ -12,7 +12,7 @@ import {
   log,
   MAX_DISPATCHED_TO,
   Name,
-} from "job-ledger/client";
+} from "job-ledger/contract";
 import * as v from "valibot";
 import { ANSWER_WITHIN_MS, Deadline } from "./deadline.ts";
 import { deliver, type DeliveryOutcome, dispatch } from "./delivery.ts";

@@ -1,6 +1,6 @@
 // The receiver's log line for a delivery, by whichever way it came.
 
-import { identify, type Identity, type LedgerBinding, log, UNKNOWN } from "job-ledger/client";
+import { identify, type Identity, type LedgerBinding, log, UNKNOWN } from "job-ledger/contract";
 import type { Deadline } from "./deadline.ts";
 import type { Conflict, DeliveryOutcome } from "./delivery.ts";
 

@@ -1,6 +1,6 @@
 // The receiver's configuration, read from its environment: secrets, tolerance, and the queues to dispatch to.
 
-import { type JobMessage, Name } from "job-ledger/client";
+import { type JobMessage, Name } from "job-ledger/contract";
 import * as v from "valibot";
 
 const DEFAULT_TOLERANCE_SECONDS = 300;

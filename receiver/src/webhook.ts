@@ -1,7 +1,7 @@
 // A delivery by HTTP: route, verify, parse, hand on, answer. The signature is checked on the raw bytes before anything in
 // them is believed; a forged delivery never reaches the ledger.
 
-import { errorName, log, MAX_EVENT_BODY_BYTES } from "job-ledger/client";
+import { errorName, log, MAX_EVENT_BODY_BYTES } from "job-ledger/contract";
 import * as answers from "./answers.ts";
 import { parseEvent, readBody } from "./body.ts";
 import { ANSWER_WITHIN_MS, Deadline } from "./deadline.ts";

@@ -1,7 +1,7 @@
 // The test Workers' controls as the system tests use them: the ledger under any identity, the observed queues, and the ledger
 // that can be spoiled.
 
-import type { LedgerBinding } from "../../ledger-service/client/ledger-binding.ts";
+import type { LedgerBinding } from "../../ledger-service/contract/index.ts";
 import type { Stack } from "../support/stack/stack.ts";
 
 export type ConsumerName = "artifact-archive" | "job-index" | "scripted";

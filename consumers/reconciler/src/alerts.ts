@@ -1,6 +1,6 @@
 // A batch of the ledger's alerts: each message is reconciled, logged in one line, and settled by itself.
 
-import { type AlertMessage, errorName, log } from "job-ledger/client";
+import { type AlertMessage, errorName, log } from "job-ledger/contract";
 import { type Next, reconcile } from "./reconcile.ts";
 import { type Bindings, readSettings } from "./settings.ts";
 

@@ -1,6 +1,6 @@
 // The reconciler's entry module: a queue consumer of the ledger's alerts.
 
-import type { AlertMessage } from "job-ledger/client";
+import type { AlertMessage } from "job-ledger/contract";
 import { takeAlerts } from "./alerts.ts";
 
 export default {

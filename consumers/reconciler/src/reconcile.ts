@@ -1,7 +1,7 @@
 // What to do about an alert. Everything it starts may be done twice: alerts come at least once, and again until the job is
 // finished.
 
-import type { AlertMessage } from "job-ledger/client";
+import type { AlertMessage } from "job-ledger/contract";
 import type { Settings } from "./settings.ts";
 import { redeliver, status, type SumeTrouble } from "./sume.ts";
 

@@ -1,6 +1,6 @@
 // The reconciler's configuration for one namespace: Sume's API and its key, the namespace's receiver, the ledger.
 
-import type { AdminCancelExpectationArgs, CancelExpectationOutcome, LedgerEvent } from "job-ledger/client";
+import type { AdminCancelExpectationArgs, CancelExpectationOutcome, LedgerEvent } from "job-ledger/contract";
 
 export type Intake = {
   ingest(args: { namespace: string; jobId: string; event: LedgerEvent }): Promise<{ outcome: string }>;

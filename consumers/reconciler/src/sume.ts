@@ -1,7 +1,7 @@
 // A client for the two endpoints of Sume's API that the backup needs: a job's status, and asking for its webhook again.
 // Whatever the other side does becomes one of a few answers; nothing here throws, retries or logs.
 
-import { EventType, MAX_EVENT_BODY_BYTES, parseBody } from "job-ledger/client";
+import { EventType, MAX_EVENT_BODY_BYTES, parseBody } from "job-ledger/contract";
 import * as v from "valibot";
 
 const DEFAULT_TIMEOUT_MS = 10_000;

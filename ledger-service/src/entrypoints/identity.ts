@@ -1,8 +1,7 @@
 // Who is calling and which object a job is: the `props` of a binding, and the one place that names objects.
 
 import * as v from "valibot";
-import { type Identity, Name } from "../../contract/index.ts";
-import { LedgerError } from "../../contract/errors.ts";
+import { type Identity, LedgerError, Name } from "../../contract/index.ts";
 
 const Props = v.object({ namespace: Name, consumer: Name });
 

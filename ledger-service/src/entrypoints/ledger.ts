@@ -11,21 +11,23 @@ import {
   type ClaimOutcome,
   CompleteArgs,
   type CompleteOutcome,
+  DEFAULT_LEASE_MS,
+  DEFAULT_MAX_ATTEMPTS,
+  errorName,
   ExpectEventArgs,
   type ExpectEventOutcome,
   type Identity,
   InspectArgs,
   type JobView,
+  log,
   ReleaseArgs,
   type ReleaseOutcome,
-  RenewArgs,
   type RenewAnswer,
+  RenewArgs,
   type RenewOutcome,
 } from "../../contract/index.ts";
 import { identityOf } from "./identity.ts";
 import type { JobLedger } from "../object/job-ledger.ts";
-import { DEFAULT_LEASE_MS, DEFAULT_MAX_ATTEMPTS } from "../../contract/limits.ts";
-import { errorName, log } from "../../contract/log.ts";
 
 /**
  * All methods throw a `LedgerError` with `code` `invalid_props`, `invalid_argument` or `too_large` for a caller's mistake,

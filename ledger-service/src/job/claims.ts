@@ -2,16 +2,20 @@
 // (job-ledger.ts) supplies them. This is the one place that knows which command changes which state, and into what.
 // A function that changes nothing returns the very record it was given, which is how the store knows to write nothing.
 
-import type {
-  Attempt,
-  ClaimOutcome,
-  CompleteOutcome,
-  Conflict,
-  RenewOutcome,
-  ReopenOutcome,
+import {
+  type Attempt,
+  type ClaimOutcome,
+  type CompleteOutcome,
+  type Conflict,
+  type EventSource,
+  type LedgerEvent,
+  MAX_EVENT_TYPES,
+  MAX_HISTORY,
+  type ReleaseOutcome,
+  type RenewOutcome,
+  type ReopenOutcome,
+  type Stale,
 } from "../../contract/index.ts";
-import type { EventSource, LedgerEvent, ReleaseOutcome, Stale } from "../../contract/index.ts";
-import { MAX_EVENT_TYPES, MAX_HISTORY } from "../../contract/limits.ts";
 import {
   type ClaimEntry,
   type EventEntry,

@@ -4,7 +4,7 @@
 // Leases are renewed too often to move the alarm each time: it may ring early, finds that nothing is due yet, and sets itself
 // on. So a job costs one alarm setting while it is worked on, and one more, for its cleanup, when it is finished.
 
-import { DAY_MS } from "../../contract/limits.ts";
+import { DAY_MS } from "../../contract/index.ts";
 import { exhaust } from "./claims.ts";
 import { isExpected, type JobEntry, type JobRecord, unfinished } from "./record.ts";
 

@@ -4,21 +4,23 @@
 // throw only for bugs.
 
 import { DurableObject } from "cloudflare:workers";
-import type {
-  AlertMessage,
-  CancelExpectationOutcome,
-  ClaimOutcome,
-  CompleteOutcome,
-  ExpectEventOutcome,
-  JobView,
-  LedgerEvent,
-  ReleaseOutcome,
-  RenewOutcome,
-  ReopenOutcome,
+import {
+  type AlertMessage,
+  type CancelExpectationOutcome,
+  type ClaimOutcome,
+  type CompleteOutcome,
+  errorName,
+  type ExpectEventOutcome,
+  type JobView,
+  type LedgerEvent,
+  log,
+  type ReleaseOutcome,
+  type RenewOutcome,
+  type ReopenOutcome,
+  withTimeout,
 } from "../../contract/index.ts";
 import { type CancelCommand, cancelExpectation, type ExpectCommand, expectEvent } from "../job/watch.ts";
 import { type JobName, parseObjectName } from "../entrypoints/identity.ts";
-import { errorName, log } from "../../contract/log.ts";
 import { EMPTY_RECORD, type JobRecord } from "../job/record.ts";
 import {
   type Alert,
@@ -32,7 +34,6 @@ import {
 } from "../job/schedule.ts";
 import { readSettings } from "./settings.ts";
 import { Store } from "./store.ts";
-import { withTimeout } from "../../contract/timeout.ts";
 import * as transitions from "../job/claims.ts";
 import type { Decision } from "../job/claims.ts";
 import { view } from "../job/view.ts";

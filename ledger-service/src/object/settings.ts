@@ -1,7 +1,6 @@
 // The ledger service's variables, read and checked.
 
-import { LedgerError } from "../../contract/errors.ts";
-import { DAY_MS } from "../../contract/limits.ts";
+import { DAY_MS, LedgerError } from "../../contract/index.ts";
 import type { Settings } from "../job/schedule.ts";
 
 const DEFAULT_RETENTION_DAYS = 30;

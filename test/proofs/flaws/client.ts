@@ -153,7 +153,7 @@ export const CLIENT: readonly Flaw[] = [
   },
   {
     name: "an event that begins with a byte order mark cannot be read",
-    file: "ledger-service/client/job.ts",
+    file: "ledger-service/contract/values.ts",
     find: 'body.startsWith("\\uFEFF") ? body.slice(1) : body',
     replace: "body",
     tests: [TESTS.runOnce],

@@ -6,7 +6,7 @@ const file = "ledger-service/src/object/job-ledger.ts";
 const store = "ledger-service/src/object/store.ts";
 const ledger = "ledger-service/src/entrypoints/ledger.ts";
 const identity = "ledger-service/src/entrypoints/identity.ts";
-const contract = "ledger-service/contract/index.ts";
+const contract = "ledger-service/contract/values.ts";
 
 export const OBJECT: readonly Flaw[] = [
   {

@@ -1,6 +1,6 @@
 // The reference model's `inspect`: the journal told as the view that callers see, bodies included.
 
-import type { ClaimStatus, ClaimView, HistoryEntry, Json, JobView } from "../../../ledger-service/contract/index.ts";
+import type { ClaimStatus, ClaimView, HistoryEntry, JobView, Json } from "../../../ledger-service/contract/index.ts";
 import type { JobName } from "../../../ledger-service/src/entrypoints/identity.ts";
 import type { Settings } from "../../../ledger-service/src/job/schedule.ts";
 import { attemptAt, consumersIn, dispatchedBy, eventsIn, expectationIn, type Facts } from "./facts.ts";

@@ -3,8 +3,7 @@
 
 import { setTimeout as pause } from "node:timers/promises";
 import { createTestHarness } from "wrangler";
-import type { ClaimView, JobView } from "../../../ledger-service/contract/index.ts";
-import type { LedgerAdminService, LedgerService } from "../../../ledger-service/client/ledger-binding.ts";
+import type { ClaimView, JobView, LedgerAdminService, LedgerService } from "../../../ledger-service/contract/index.ts";
 import { DEVELOPMENT_API_KEY, startSume, type Sume, type SumeOptions } from "../../local/sume/simulator.ts";
 import { ROOT, quietWrangler } from "../tools/wrangler-env.ts";
 

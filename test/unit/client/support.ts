@@ -10,7 +10,8 @@ import {
   type JobMessage,
   type LedgerBinding,
 } from "../../../ledger-service/client/index.ts";
-import type { ClaimArgs, ClaimView, JobView, Work } from "../../../ledger-service/client/index.ts";
+import type { ClaimArgs } from "../../../ledger-service/contract/index.ts";
+import type { ClaimView, JobView, Work } from "../../../ledger-service/client/index.ts";
 
 /** 2030-01-01T00:00:00Z, the time at which `useClock` begins. */
 export const T0 = 1_893_456_000_000;

@@ -9,11 +9,11 @@ import {
   ClaimArgs,
   CompleteArgs,
   InspectArgs,
+  LedgerError,
   ReleaseArgs,
   RenewArgs,
   ReopenArgs,
 } from "../../../ledger-service/contract/index.ts";
-import { LedgerError } from "../../../ledger-service/contract/errors.ts";
 
 type Verb = "claim" | "complete" | "release" | "renew" | "inspect" | "reopen" | "admin inspect";
 const SCHEMAS: Record<Verb, v.GenericSchema> = {

@@ -1,7 +1,7 @@
 // Who a binding is, by its `props` alone, and how a job's object is named.
 
 import { describe, expect, test } from "vitest";
-import { LedgerError } from "../../../ledger-service/contract/errors.ts";
+import { LedgerError } from "../../../ledger-service/contract/index.ts";
 import { identityOf, objectName, parseObjectName } from "../../../ledger-service/src/entrypoints/identity.ts";
 
 const name64 = "a".repeat(64);

@@ -4,7 +4,7 @@ import { createExecutionContext, createMessageBatch, getQueueResult } from "clou
 import { afterEach, beforeEach, describe, expect, inject, test, vi } from "vitest";
 import { takeAlerts } from "../../../consumers/reconciler/src/alerts.ts";
 import type { Bindings } from "../../../consumers/reconciler/src/settings.ts";
-import type { AlertMessage } from "../../../ledger-service/client/index.ts";
+import type { AlertMessage } from "../../../ledger-service/contract/index.ts";
 
 type Call = [verb: string, args: unknown];
 let calls: Call[];

@@ -2,7 +2,7 @@
 // identity, except those that it was told to spoil. It can also shorten leases, so that a takeover need not be waited for.
 
 import { WorkerEntrypoint } from "cloudflare:workers";
-import type { ClaimArgs, CompleteArgs, Identity, LedgerBinding, ReleaseArgs } from "job-ledger/client";
+import type { ClaimArgs, CompleteArgs, Identity, LedgerBinding, ReleaseArgs } from "job-ledger/contract";
 import { answerCall } from "../../remote/answer-calls.ts";
 
 type Verb = "claim" | "complete" | "release";

@@ -2,7 +2,7 @@
 // claim may be taken again at once, so that tests of second attempts need not wait half a minute.
 
 import { WorkerEntrypoint } from "cloudflare:workers";
-import type { ClaimArgs, CompleteArgs, LedgerBinding, ReleaseArgs, RenewArgs } from "job-ledger/client";
+import type { ClaimArgs, CompleteArgs, LedgerBinding, ReleaseArgs, RenewArgs } from "job-ledger/contract";
 
 export default class HastyLedger extends WorkerEntrypoint<{ LEDGER: LedgerBinding }> {
   whoami() {

@@ -1,28 +1,30 @@
-// The ledger's service bindings as structural types (a binding satisfies them, and so does a stand-in): what the client needs,
-// and all there is. And who such a binding is.
+// The ledger's entrypoints as structural types: a service binding satisfies them, and so does a stand-in.
 
 import type {
   AdminCancelExpectationArgs,
   AdminInspectArgs,
   CancelExpectationArgs,
-  CancelExpectationOutcome,
   ClaimArgs,
-  ClaimOutcome,
   CompleteArgs,
-  CompleteOutcome,
   ExpectEventArgs,
-  ExpectEventOutcome,
-  Identity,
   InspectArgs,
-  JobView,
   ReleaseArgs,
-  ReleaseOutcome,
-  RenewAnswer,
   RenewArgs,
   ReopenArgs,
+} from "./calls.ts";
+import type {
+  CancelExpectationOutcome,
+  ClaimOutcome,
+  CompleteOutcome,
+  ExpectEventOutcome,
+  ReleaseOutcome,
+  RenewAnswer,
   ReopenOutcome,
-} from "../contract/index.ts";
+} from "./outcomes.ts";
+import type { Identity } from "./values.ts";
+import type { JobView } from "./views.ts";
 
+/** What the client needs. */
 export type LedgerBinding = {
   whoami(): Promise<Identity>;
   claim(args: ClaimArgs): Promise<ClaimOutcome>;
@@ -44,24 +46,3 @@ export type LedgerAdminService = {
   reopen(args: ReopenArgs): Promise<ReopenOutcome>;
   cancelExpectation(args: AdminCancelExpectationArgs): Promise<CancelExpectationOutcome>;
 };
-
-/** For the log, where a binding's identity cannot be had. */
-export const UNKNOWN: Identity = { namespace: "unknown", consumer: "unknown" };
-
-const identities = new WeakMap<LedgerBinding, Identity>();
-
-/**
- * Who the binding is, asked once per isolate: the calls of an invocation are few. For log lines, so it never throws; what
- * cannot be asked is «unknown».
- */
-export async function identify(ledger: LedgerBinding): Promise<Identity> {
-  const known = identities.get(ledger);
-  if (known !== undefined) return known;
-  try {
-    const { namespace, consumer } = await ledger.whoami();
-    identities.set(ledger, { namespace, consumer });
-    return { namespace, consumer };
-  } catch {
-    return UNKNOWN;
-  }
-}

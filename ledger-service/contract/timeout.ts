@@ -16,6 +16,6 @@ export async function withTimeout<T>(promise: Promise<T>, ms: number): Promise<T
   try {
     return await Promise.race([promise, late]);
   } finally {
-    clearTimeout(timer);
+    if (timer !== undefined) clearTimeout(timer);
   }
 }

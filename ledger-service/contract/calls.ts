@@ -84,7 +84,10 @@ export const ReopenArgs = v.strictObject({
   ...Operation,
   consumer: Name,
   eventType: v.optional(EventType),
+  /** Ask Sume to redeliver first, so that the next claim gets a fresh body: media URLs expire. */
+  refresh: v.optional(v.boolean(), false),
 });
+export const AbandonArgs = v.strictObject({ ...Operation, consumer: Name });
 
 export type ClaimArgs = v.InferInput<typeof ClaimArgs>;
 export type CompleteArgs = Omit<v.InferInput<typeof CompleteArgs>, "result"> & { result?: Json };
@@ -96,6 +99,7 @@ export type CancelExpectationArgs = v.InferInput<typeof CancelExpectationArgs>;
 export type AdminCancelExpectationArgs = v.InferInput<typeof AdminCancelExpectationArgs>;
 export type AdminInspectArgs = v.InferInput<typeof AdminInspectArgs>;
 export type ReopenArgs = v.InferInput<typeof ReopenArgs>;
+export type AbandonArgs = v.InferInput<typeof AbandonArgs>;
 
 function toJsonText({ dataset, addIssue, NEVER }: v.RawTransformContext<unknown>): string {
   let json: string | undefined;

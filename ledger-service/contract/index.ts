@@ -12,4 +12,4 @@ export type * from "./outcomes.ts";
 export type * from "./services.ts";
 export { TimeoutError, withTimeout } from "./timeout.ts";
 export { EventSource, EventType, type Identity, JobId, type Json, LedgerEvent, Name, parseBody } from "./values.ts";
-export type * from "./views.ts";
+export * from "./views.ts";

@@ -12,7 +12,16 @@ export type ClaimOutcome = { conflict?: Conflict } & (
   | { outcome: "unknown" }
   | (Attempt &
       (
-        | { outcome: "claimed"; token: string; leaseExpiresAt: number; event: LedgerEvent }
+        | {
+            outcome: "claimed";
+            token: string;
+            leaseExpiresAt: number;
+            event: LedgerEvent;
+            /** Attempts in a row before this one whose lease ran out without a settle; absent: none. */
+            vanished?: number;
+            /** Milliseconds that the call waited for another holder: the lease began so much later; absent: 0. */
+            waitedMs?: number;
+          }
         | { outcome: "in_progress"; retryAt: number }
         | { outcome: "deferred"; retryAt: number }
         | { outcome: "completed"; completedAt: number; result: Json; dispatchedTo: string[] }
@@ -35,19 +44,26 @@ export type RenewOutcome = { outcome: "ok"; leaseExpiresAt: number } | Stale | {
 export type RenewAnswer = { jobId: string } & RenewOutcome;
 export type ReopenOutcome =
   | { outcome: "reopened" }
-  /** The claim is not settled: it is held, or released and waiting for its retry. */
+  /** The claim has not ended: it is held, or released and waiting for its retry. */
   | { outcome: "open"; status: "claimed" | "released" }
   | { outcome: "unknown"; missing: "claim" | "event" };
+
+export type AbandonOutcome =
+  | { outcome: "abandoned" }
+  /** Nobody waits for this claim any more. */
+  | { outcome: "ended"; status: "completed" | "failed" }
+  /** The job does not wait for such a consumer: it neither claimed nor was sent a message. */
+  | { outcome: "unknown" };
 
 export type ExpectEventOutcome =
   /** The alert comes at `dueAt`, unless the event does. */
   | { outcome: "expected"; dueAt: number }
   /** The event is there already. */
-  | { outcome: "arrived" };
+  | { outcome: "arrived" }
+  /** The object was not reached by a job's name, so it keeps nothing. */
+  | { outcome: "unknown" };
 export type CancelExpectationOutcome =
   | { outcome: "cancelled" }
   | { outcome: "arrived" }
-  /** Nothing was expected. */
-  | { outcome: "none" }
-  /** Another consumer, `by`, set the deadline that holds. */
-  | { outcome: "not_yours"; by: string };
+  /** The caller expected nothing. */
+  | { outcome: "none" };

@@ -1,6 +1,7 @@
 // The ledger's entrypoints as structural types: a service binding satisfies them, and so does a stand-in.
 
 import type {
+  AbandonArgs,
   AdminCancelExpectationArgs,
   AdminInspectArgs,
   CancelExpectationArgs,
@@ -13,6 +14,7 @@ import type {
   ReopenArgs,
 } from "./calls.ts";
 import type {
+  AbandonOutcome,
   CancelExpectationOutcome,
   ClaimOutcome,
   CompleteOutcome,
@@ -44,5 +46,6 @@ export type LedgerService = LedgerBinding & {
 export type LedgerAdminService = {
   inspect(args: AdminInspectArgs): Promise<JobView | null>;
   reopen(args: ReopenArgs): Promise<ReopenOutcome>;
+  abandon(args: AbandonArgs): Promise<AbandonOutcome>;
   cancelExpectation(args: AdminCancelExpectationArgs): Promise<CancelExpectationOutcome>;
 };

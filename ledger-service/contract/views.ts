@@ -1,15 +1,20 @@
-// The record of a job as `inspect` shows it. Times are epoch milliseconds.
+// The record of a job as `inspect` shows it, and the states that a claim can be in. Times are epoch milliseconds.
 
 import type { Attempt } from "./outcomes.ts";
 import type { EventSource, Json } from "./values.ts";
 
-export type ClaimStatus = "claimed" | "released" | "reopened" | "completed" | "failed";
+/** `completed`, `failed` and `abandoned` have ended; the others are waited for. */
+export const CLAIM_STATUSES = ["claimed", "released", "reopened", "completed", "failed", "abandoned"] as const;
+export type ClaimStatus = (typeof CLAIM_STATUSES)[number];
+
+/** `exhausted`: the lease of the last attempt ran out, and the ledger gave the claim up. */
+export const HISTORY_VERBS = ["claim", "complete", "release", "exhausted", "reopen", "abandon"] as const;
 
 /** One step in a claim's life; `error`, `result` and `retryAt` as they were set by it, or ended by a `reopen`. */
 export type HistoryEntry = {
   at: number;
   actor: string;
-  verb: "claim" | "complete" | "release" | "exhausted" | "reopen";
+  verb: (typeof HISTORY_VERBS)[number];
   status: ClaimStatus;
   attempt: number;
   error?: string | null;
@@ -21,11 +26,14 @@ export type ClaimView = Attempt & {
   status: ClaimStatus;
   eventType: string;
   maxAttempts: number | null;
+  /** When this round of attempts opened: with the event, or when the claim was reopened. */
+  openedAt: number;
+  /** When the present attempt began. */
   claimedAt: number;
   changedAt: number;
   leaseExpiresAt: number | null;
   retryAt: number | null;
-  settledAt: number | null;
+  endedAt: number | null;
   error: string | null;
   result: Json;
   dispatchedTo: string[];
@@ -34,9 +42,13 @@ export type ClaimView = Attempt & {
 
 export type EventView = {
   type: string;
+  /** Of the body that is kept: the newest that came while somebody still had to work with it. */
   source: EventSource;
+  /** When the type first came. */
   receivedAt: number;
   bytes: number;
+  /** Earlier bodies: when each gave way to the next, and its size; the last 20. */
+  replaced: { at: number; bytes: number }[];
   body?: string;
 };
 
@@ -48,19 +60,13 @@ export type JobView = {
   /** More than one event type came for this job. */
   conflict: boolean;
   claims: ClaimView[];
-  /** Consumers whose work is not settled, or who were sent a message and have not claimed. */
+  /** Consumers whose claim has not ended, or who were sent a message and have not claimed. */
   unfinished: string[];
-  /** What `expectEvent` announced, until it came or was called off. */
-  expectation: {
-    by: string;
-    setAt: number;
-    dueAt: number;
-    cancelledBy: string | null;
-    arrived: boolean;
-  } | null;
+  /** What was announced by `expectEvent`, one for each consumer, also what arrived or was called off. */
+  expectations: { by: string; setAt: number; dueAt: number; cancelledBy: string | null }[];
   /**
-   * `null` when nothing is unfinished or expected. `rings`: alerts so far; `nextAt`: when the next is due; `overdue`: more
-   * rings than it takes the backup to try everything, so a person should look.
+   * `null` when nothing is unfinished or expected. `rings`: alerts so far for whoever has had most; `nextAt`: when the
+   * next is due; `overdue`: more than it takes the backup to try everything, so a person should look.
    */
   watch: { reason: "not_arrived" | "not_finished"; rings: number; nextAt: number; overdue: boolean } | null;
 };

@@ -1,7 +1,7 @@
 // Calls one job's object. That the runtime repeats calls by itself is not to be counted on, and after an error the stub is
 // broken; every call here is safe to repeat, since a claim and a settle carry their token.
 
-import { objectName } from "./identity.ts";
+import { objectName } from "../job/job-name.ts";
 import type { JobLedger } from "../object/job-ledger.ts";
 
 /** Calls in all. An object that moves or is reset is back within a moment; more would use up the caller's patience. */
@@ -29,7 +29,7 @@ export async function callJob<T>(
   }
 }
 
-/** What an object answers is the runtime's to be disposed of; handed on as it is, that duty would go to our own caller. */
+/** A copy of the answer. The runtime wants what an object answers to be disposed of, and our caller would have to do it. */
 function copied<T>(answer: T): T {
   return typeof answer === "object" && answer !== null ? { ...answer } : answer;
 }

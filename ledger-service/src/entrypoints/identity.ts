@@ -1,4 +1,4 @@
-// Who is calling and which object a job is: the `props` of a binding, and the one place that names objects.
+// Who is calling: the `props` of a binding, and nothing else.
 
 import * as v from "valibot";
 import { type Identity, LedgerError, Name } from "../../contract/index.ts";
@@ -19,18 +19,4 @@ export function identityOf(props: unknown): Identity {
       `in the calling Worker's wrangler config, e.g. "props": { "namespace": "media", "consumer": "my-consumer" } ` +
       "(each [a-z0-9-]{1,64})",
   );
-}
-
-export type JobName = { namespace: string; jobId: string };
-
-/** A namespace holds no colon, so the first colon ends it, whatever the job id holds. */
-export function objectName(namespace: string, jobId: string): string {
-  return `${namespace}:${jobId}`;
-}
-
-/** The reverse of `objectName`. @throws if the object has no such name: it was not addressed by one. */
-export function parseObjectName(name: string | undefined): JobName {
-  const colon = name?.indexOf(":") ?? -1;
-  if (name === undefined || colon < 1) throw new Error("a job's object is addressed by its name <namespace>:<job_id>");
-  return { namespace: name.slice(0, colon), jobId: name.slice(colon + 1) };
 }

@@ -25,9 +25,13 @@ import {
   type RenewAnswer,
   RenewArgs,
   type RenewOutcome,
+  withTimeout,
 } from "../../contract/index.ts";
 import { identityOf } from "./identity.ts";
 import type { JobLedger } from "../object/job-ledger.ts";
+
+/** Milliseconds; the longest that a renewal is waited for. */
+const LONGEST_RENEWAL_MS = 10_000;
 
 /**
  * All methods throw a `LedgerError` with `code` `invalid_props`, `invalid_argument` or `too_large` for a caller's mistake,
@@ -45,7 +49,7 @@ export class Ledger extends WorkerEntrypoint<LedgerServiceEnv> {
    *
    * `leaseMs` 1 s to 15 min (60 s by default); `waitMs` at most 8 s (0): instead of `in_progress` wait that long for the
    * holder; `maxAttempts` 1 to 1,000, or `null` for no limit (10 for a claim without an event, none with one); `token`
-   * makes the call repeatable: while the lease lives, the same token gets the same answer.
+   * makes the call repeatable: while the lease lives, the same token gets the same answer; afterwards it is another attempt.
    */
   async claim(args: ClaimArgs): Promise<ClaimOutcome> {
     const { consumer, ...identity } = this.#identity();
@@ -81,16 +85,15 @@ export class Ledger extends WorkerEntrypoint<LedgerServiceEnv> {
     return await this.#job<ReleaseOutcome>(namespace, jobId, (job) => job.release(command));
   }
 
-  /** Renews up to 100 claims and answers each, in the order given; one that cannot be reached does not hold up the rest. */
+  /** Renews up to 100 claims and answers each, in the order given; one whose object fails or hangs does not hold up the rest. */
   async renew(args: RenewArgs): Promise<RenewAnswer[]> {
     const { consumer, namespace } = this.#identity();
     const { claims, leaseMs = DEFAULT_LEASE_MS } = checked("renew", RenewArgs, args);
     return await Promise.all(
       claims.map(async ({ jobId, token }): Promise<RenewAnswer> => {
         try {
-          const outcome = await this.#job<RenewOutcome>(namespace, jobId, (job) =>
-            job.renew({ consumer, token, leaseMs }),
-          );
+          const renewal = this.#job<RenewOutcome>(namespace, jobId, (job) => job.renew({ consumer, token, leaseMs }));
+          const outcome = await withTimeout(renewal, renewWithinMs(leaseMs));
           return { jobId, ...outcome };
         } catch (error) {
           const outcome = "unavailable";
@@ -113,7 +116,7 @@ export class Ledger extends WorkerEntrypoint<LedgerServiceEnv> {
 
   /**
    * Announces an event: if it has not come `withinMs` (at most 30 days) from now, the job is alerted as `not_arrived`, so that
-   * the backup can ask Sume. Of several deadlines the earliest stays.
+   * the backup can ask Sume. Each consumer has a deadline of its own; of several that it sets the earliest stays.
    */
   async expectEvent(args: ExpectEventArgs): Promise<ExpectEventOutcome> {
     const { consumer, namespace } = this.#identity();
@@ -137,4 +140,9 @@ export class Ledger extends WorkerEntrypoint<LedgerServiceEnv> {
   #job<T>(namespace: string, jobId: string, call: (job: DurableObjectStub<JobLedger>) => Promise<T>): Promise<T> {
     return callJob(this.ctx.exports.JobLedger, { namespace, jobId }, call);
   }
+}
+
+/** Milliseconds a job's object may take for a renewal: the caller, who renews at half the lease, needs the other answers. */
+function renewWithinMs(leaseMs: number): number {
+  return Math.min(leaseMs / 8, LONGEST_RENEWAL_MS);
 }

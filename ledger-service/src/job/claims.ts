@@ -1,29 +1,22 @@
-// The state machine of one job: pure functions of (record, command, now). No storage, clock or environment; the object
-// (job-ledger.ts) supplies them. This is the one place that knows which command changes which state, and into what.
-// A function that changes nothing returns the very record it was given, which is how the store knows to write nothing.
+// How claims change state: pure functions of (record, command, now). No storage, clock or environment; the object supplies
+// them. This is the one place that knows which command changes which claim, and into what. A function that changes nothing
+// returns the very record it was given, which is how the store knows to write nothing.
 
 import {
+  type AbandonOutcome,
   type Attempt,
   type ClaimOutcome,
   type CompleteOutcome,
-  type Conflict,
-  type EventSource,
   type LedgerEvent,
-  MAX_EVENT_TYPES,
   MAX_HISTORY,
   type ReleaseOutcome,
   type RenewOutcome,
   type ReopenOutcome,
   type Stale,
 } from "../../contract/index.ts";
-import {
-  type ClaimEntry,
-  type EventEntry,
-  type HistoryRecord,
-  type JobEntry,
-  type JobRecord,
-  parseResult,
-} from "./record.ts";
+import { type BroughtEvent, receive } from "./events.ts";
+import { type ClaimEntry, type Decision, hasEnded, type HistoryRecord, type JobRecord, unfinished } from "./record.ts";
+import { parseResult } from "./result.ts";
 
 export type ClaimCommand = {
   consumer: string;
@@ -31,8 +24,7 @@ export type ClaimCommand = {
   leaseMs: number;
   /** `null`: no limit. */
   maxAttempts: number | null;
-  /** `alerted`: of an event that conflicts with the job's first, whether its alert is on the queue. */
-  event?: { type: string; source: EventSource; bytes: number; alerted: boolean };
+  event?: BroughtEvent;
 };
 export type CompleteCommand = {
   consumer: string;
@@ -49,9 +41,8 @@ export type ReleaseCommand = {
   permanent: boolean;
 };
 export type RenewCommand = { consumer: string; token: string; leaseMs: number };
-export type ReopenCommand = { actor: string; consumer: string; eventType: string | null };
-
-export type Decision<Outcome> = { record: JobRecord; outcome: Outcome };
+export type ReopenCommand = { actor: string; consumer: string; eventType: string | null; refresh: boolean };
+export type AbandonCommand = { actor: string; consumer: string };
 
 /** A claim's outcome before the object has added the event's body. */
 export type ClaimDecision = WithoutBody<ClaimOutcome>;
@@ -64,7 +55,7 @@ export function claim(record: JobRecord, command: ClaimCommand, now: number): De
   if (first === undefined) return { record, outcome: { outcome: "unknown" } };
 
   const held = received.claims.get(command.consumer);
-  const { claim: next, outcome } = held === undefined ? begin(command, first.type, now) : take(held, command, now);
+  const { claim: next, outcome } = held === undefined ? begin(command, first, now) : take(held, command, now);
   return {
     record: next === held ? received : withClaim(received, next),
     outcome: conflict === undefined ? outcome : { ...outcome, conflict },
@@ -77,16 +68,15 @@ export function complete(record: JobRecord, command: CompleteCommand, now: numbe
   if ("outcome" in found) return { record, outcome: found };
   const outcome = { outcome: "ok", status: "completed" } as const;
   if (found.status === "completed") return { record, outcome };
-  // The last attempt's holder was given up, not superseded: what it finished counts.
-  if (found.status !== "claimed" && !(found.status === "failed" && found.by === "exhausted")) {
-    return { record, outcome: SETTLED };
-  }
+  // A holder that was given up on, or abandoned, was not superseded: what it finished counts.
+  const isGivenUp = found.status === "abandoned" || (found.status === "failed" && found.by === "exhausted");
+  if (found.status !== "claimed" && !isGivenUp) return { record, outcome: SETTLED };
   const { result } = command;
   const completed: ClaimEntry = {
     ...common(found),
     dispatchedTo: [...(command.dispatchedTo ?? found.dispatchedTo)],
     changedAt: now,
-    history: logged(found, { at: now, actor: found.consumer, verb: "complete", status: "completed" }),
+    history: withStep(found, { at: now, actor: found.consumer, verb: "complete", status: "completed" }),
     status: "completed",
     token: command.token,
     completedAt: now,
@@ -106,6 +96,7 @@ export function release(record: JobRecord, command: ReleaseCommand, now: number)
     case "failed":
       return { record, outcome: found.by === "release" ? { outcome: "ok", status: "failed" } : SETTLED };
     case "completed":
+    case "abandoned":
       return { record, outcome: SETTLED };
     case "claimed":
       break;
@@ -121,7 +112,7 @@ export function release(record: JobRecord, command: ReleaseCommand, now: number)
   const released: ClaimEntry = {
     ...common(found),
     changedAt: now,
-    history: logged(found, { at: now, actor: found.consumer, verb: "release", status: "released", error }),
+    history: withStep(found, { at: now, actor: found.consumer, verb: "release", status: "released", error }),
     status: "released",
     token: command.token,
     retryAt,
@@ -141,14 +132,8 @@ export function renew(record: JobRecord, command: RenewCommand, now: number): De
   return { record: withClaim(record, { ...found, leaseExpiresAt, changedAt: now }), outcome };
 }
 
-/** Whether an event of that type would be the first of its kind to conflict with the job's. */
-export function isNewConflict(record: JobRecord, eventType: string): boolean {
-  const { events } = record;
-  return events.length > 0 && events.length < MAX_EVENT_TYPES && !events.some(({ type }) => type === eventType);
-}
-
 /**
- * Makes a settled claim claimable again, with a fresh count of attempts and, if given, another recorded event type. Its
+ * Makes a claim that has ended claimable again, with a fresh count of attempts and, if given, another recorded event type. Its
  * token is forgotten, so every earlier holder is stale; its outcome stays in the history.
  */
 export function reopen(record: JobRecord, command: ReopenCommand, now: number): Decision<ReopenOutcome> {
@@ -156,22 +141,17 @@ export function reopen(record: JobRecord, command: ReopenCommand, now: number): 
   if (held === undefined) return { record, outcome: { outcome: "unknown", missing: "claim" } };
   // A holder that died on its last attempt has failed, though nobody has come by to find out.
   const found = exhaust(held, now);
-  const eventType = command.eventType ?? found.eventType;
+  const { refresh } = command;
+  // A claim that could not be read does not know its event.
+  const eventType = command.eventType ?? (found.eventType || (record.events[0]?.type ?? ""));
   if (!record.events.some((event) => event.type === eventType)) {
     return { record, outcome: { outcome: "unknown", missing: "event" } };
   }
-  switch (found.status) {
-    case "claimed":
-    case "released":
-      return { record, outcome: { outcome: "open", status: found.status } };
-    case "reopened":
-      if (found.eventType === eventType) return { record, outcome: { outcome: "reopened" } };
-      break;
-    case "completed":
-    case "failed":
-      break;
-    default:
-      return found satisfies never;
+  if (found.status === "claimed" || found.status === "released") {
+    return { record, outcome: { outcome: "open", status: found.status } };
+  }
+  if (found.status === "reopened" && found.eventType === eventType && (found.refresh || !refresh)) {
+    return { record, outcome: { outcome: "reopened" } };
   }
   const outcome =
     found.status === "failed"
@@ -182,52 +162,69 @@ export function reopen(record: JobRecord, command: ReopenCommand, now: number): 
   const reopened: ClaimEntry = {
     ...common(found),
     eventType,
+    openedAt: now,
     changedAt: now,
-    history: logged(found, { at: now, actor: command.actor, verb: "reopen", status: "reopened", ...outcome }),
+    history: withStep(found, { at: now, actor: command.actor, verb: "reopen", status: "reopened", ...outcome }),
     status: "reopened",
+    refresh,
   };
-  // Due at once, so that the job is dispatched again without a second step.
-  const job: JobEntry = {
-    expectation: record.job?.expectation ?? null,
-    watch: { reason: "not_finished", rings: 0, nextAt: now },
-    changedAt: now,
-  };
-  return { record: { ...withClaim(record, reopened), job }, outcome: { outcome: "reopened" } };
+  return { record: withClaim(record, reopened), outcome: { outcome: "reopened" } };
 }
 
-/** Keeps an event of a new type, at most `MAX_EVENT_TYPES`; one of a known type adds nothing. */
-function receive(
-  record: JobRecord,
-  event: ClaimCommand["event"],
-  now: number,
-): { received: JobRecord; conflict?: Conflict } {
-  if (event === undefined) return { received: record };
+/** Ends the wait for a consumer that will never finish, or never come. Its attempt, if one is open, may still complete. */
+export function abandon(record: JobRecord, command: AbandonCommand, now: number): Decision<AbandonOutcome> {
+  const { consumer, actor } = command;
+  const held = record.claims.get(consumer);
   const [first] = record.events;
-  const entry: EventEntry = {
-    ...event,
-    order: record.events.length,
-    receivedAt: now,
-    alerted: first === undefined || event.alerted,
+  if (first === undefined || (held === undefined && !unfinished(record).includes(consumer))) {
+    return { record, outcome: { outcome: "unknown" } };
+  }
+  if (held !== undefined && hasEnded(held)) {
+    const { status } = held;
+    return { record, outcome: status === "abandoned" ? { outcome: "abandoned" } : { outcome: "ended", status } };
+  }
+  const from =
+    held ??
+    ({
+      ...{ consumer, eventType: first.type, attempt: 0, fence: 0, maxAttempts: null, openedAt: first.receivedAt },
+      ...{ claimedAt: now, changedAt: now, dispatchedTo: [], history: [] },
+    } satisfies Common);
+  const error = held?.status === "released" ? { error: held.error } : {};
+  const abandoned: ClaimEntry = {
+    ...common(from),
+    changedAt: now,
+    history: withStep(from, { at: now, actor, verb: "abandon", status: "abandoned", ...error }),
+    status: "abandoned",
+    token: held === undefined || held.status === "reopened" ? null : held.token,
+    abandonedAt: now,
+    by: actor,
   };
-  const isNew = first === undefined || isNewConflict(record, event.type);
-  const received = isNew ? { ...record, events: [...record.events, entry] } : record;
-  return first === undefined || first.type === event.type
-    ? { received }
-    : { received, conflict: { recorded: first.type, received: event.type } };
+  return { record: withClaim(record, abandoned), outcome: { outcome: "abandoned" } };
+}
+
+/** Claims whose last attempt's lease ran out become `failed`, so that nobody is called to them. */
+export function expire(record: JobRecord, now: number): JobRecord {
+  let expired = record;
+  for (const claim of record.claims.values()) {
+    const after = exhaust(claim, now);
+    if (after !== claim) expired = withClaim(expired, after);
+  }
+  return expired;
 }
 
 type Taken = { claim: ClaimEntry; outcome: ClaimDecision };
 
-function begin(command: ClaimCommand, eventType: string, now: number): Taken {
+function begin(command: ClaimCommand, first: { type: string; receivedAt: number }, now: number): Taken {
   const blank = {
     consumer: command.consumer,
-    eventType,
+    eventType: first.type,
+    openedAt: first.receivedAt,
     attempt: 0,
     fence: 0,
     dispatchedTo: [],
     history: [],
   };
-  return grant(blank, command, now);
+  return grant(blank, command, { now, vanished: 0 });
 }
 
 function take(held: ClaimEntry, command: ClaimCommand, now: number): Taken {
@@ -235,24 +232,23 @@ function take(held: ClaimEntry, command: ClaimCommand, now: number): Taken {
   const attempted: Attempt = { attempt, fence };
   switch (held.status) {
     case "claimed": {
-      const { token, leaseExpiresAt, eventType } = held;
-      const live = now < leaseExpiresAt;
-      if (token === command.token) {
-        // The same call again. Where its lease ran out and nobody took it, it is still the holder, and needs a live one.
-        const kept = live ? held : { ...held, leaseExpiresAt: now + command.leaseMs, changedAt: now };
-        const { leaseExpiresAt: until } = kept;
-        return { claim: kept, outcome: { outcome: "claimed", ...attempted, token, leaseExpiresAt: until, eventType } };
+      if (now < held.leaseExpiresAt) {
+        // The same call again is the same attempt: its first answer was lost.
+        return held.token === command.token
+          ? { claim: held, outcome: claimedOutcome(held) }
+          : { claim: held, outcome: { outcome: "in_progress", ...attempted, retryAt: held.leaseExpiresAt } };
       }
-      if (live) return { claim: held, outcome: { outcome: "in_progress", ...attempted, retryAt: leaseExpiresAt } };
+      // Also with the same token: a caller that crashes and comes again must use up its attempts.
       const exhausted = exhaust(held, now);
-      return exhausted === held ? grant(held, command, now) : take(exhausted, command, now);
+      if (exhausted !== held) return take(exhausted, command, now);
+      return grant(held, command, { now, vanished: held.vanished + 1 });
     }
     case "released":
       return now < held.retryAt
         ? { claim: held, outcome: { outcome: "deferred", ...attempted, retryAt: held.retryAt } }
-        : grant(held, command, now);
+        : grant(held, command, { now, vanished: 0 });
     case "reopened":
-      return grant({ ...held, attempt: 0 }, command, now);
+      return grant({ ...held, attempt: 0 }, command, { now, vanished: 0 });
     case "completed": {
       const { completedAt, dispatchedTo } = held;
       const result = parseResult(held.result);
@@ -266,13 +262,17 @@ function take(held: ClaimEntry, command: ClaimCommand, now: number): Taken {
         claim: held,
         outcome: { outcome: "failed", ...attempted, failedAt: held.failedAt, error: held.error },
       };
+    case "abandoned": {
+      const error = `abandoned by ${held.by}`;
+      return { claim: held, outcome: { outcome: "failed", ...attempted, failedAt: held.abandonedAt, error } };
+    }
     default:
       return held satisfies never;
   }
 }
 
 /** A held claim whose last attempt's lease has run out becomes `failed`; any other claim is returned as it is. */
-export function exhaust(held: ClaimEntry, now: number): ClaimEntry {
+function exhaust(held: ClaimEntry, now: number): ClaimEntry {
   if (held.status !== "claimed" || now < held.leaseExpiresAt) return held;
   const { attempt, maxAttempts } = held;
   if (maxAttempts === null || attempt < maxAttempts) return held;
@@ -281,45 +281,48 @@ export function exhaust(held: ClaimEntry, now: number): ClaimEntry {
 }
 
 function grant(
-  from: Pick<ClaimEntry, "consumer" | "eventType" | "attempt" | "fence" | "dispatchedTo" | "history">,
+  from: Pick<ClaimEntry, "consumer" | "eventType" | "openedAt" | "attempt" | "fence" | "dispatchedTo" | "history">,
   command: ClaimCommand,
-  now: number,
+  { now, vanished }: { now: number; vanished: number },
 ): Taken {
-  const { token } = command;
-  const { consumer, eventType, dispatchedTo } = from;
+  const { consumer, eventType, openedAt, dispatchedTo } = from;
   const attempt = from.attempt + 1;
-  // Above the clock as well as above the last one: a job that was cleaned up and comes again starts higher than it ended.
-  const fence = Math.max(now, from.fence + 1);
-  const leaseExpiresAt = now + command.leaseMs;
-  const history = logged({ ...from, attempt }, { at: now, actor: consumer, verb: "claim", status: "claimed" });
-  return {
-    claim: {
-      consumer,
-      eventType,
-      attempt,
-      fence,
-      maxAttempts: command.maxAttempts,
-      claimedAt: now,
-      changedAt: now,
-      dispatchedTo,
-      history,
-      status: "claimed",
-      token,
-      leaseExpiresAt,
-    },
-    outcome: { outcome: "claimed", attempt, fence, token, leaseExpiresAt, eventType },
+  const claim: Held = {
+    consumer,
+    eventType,
+    attempt,
+    // Above the clock as well as above the last one: a job that was cleaned up and comes again starts higher than it ended.
+    fence: Math.max(now, from.fence + 1),
+    maxAttempts: command.maxAttempts,
+    openedAt,
+    claimedAt: now,
+    changedAt: now,
+    dispatchedTo,
+    history: withStep({ ...from, attempt }, { at: now, actor: consumer, verb: "claim", status: "claimed" }),
+    status: "claimed",
+    token: command.token,
+    leaseExpiresAt: now + command.leaseMs,
+    vanished,
   };
+  return { claim, outcome: claimedOutcome(claim) };
+}
+
+type Held = ClaimEntry & { status: "claimed" };
+
+function claimedOutcome({ attempt, fence, token, leaseExpiresAt, eventType, vanished }: Held): ClaimDecision {
+  const claimed = { outcome: "claimed", attempt, fence, token, leaseExpiresAt, eventType } as const;
+  return vanished === 0 ? claimed : { ...claimed, vanished };
 }
 
 function fail(
-  held: ClaimEntry & { status: "claimed" },
+  held: Held,
   end: { at: number; actor: string; verb: "release" | "exhausted"; error: string | null; by: "release" | "exhausted" },
 ): ClaimEntry {
   const { by, ...entry } = end;
   return {
     ...common(held),
     changedAt: end.at,
-    history: logged(held, { ...entry, status: "failed" }),
+    history: withStep(held, { ...entry, status: "failed" }),
     status: "failed",
     token: held.token,
     failedAt: end.at,
@@ -338,13 +341,31 @@ function owned(record: JobRecord, command: { consumer: string; token: string }):
   return found.token === command.token ? found : { outcome: "stale", reason: "taken" };
 }
 
+type Common = Pick<
+  ClaimEntry,
+  | "consumer"
+  | "eventType"
+  | "attempt"
+  | "fence"
+  | "maxAttempts"
+  | "openedAt"
+  | "claimedAt"
+  | "changedAt"
+  | "dispatchedTo"
+  | "history"
+>;
+
 /** What a claim keeps through every change of status. */
-function common(held: ClaimEntry) {
-  const { consumer, eventType, attempt, fence, maxAttempts, claimedAt, changedAt, dispatchedTo, history } = held;
-  return { consumer, eventType, attempt, fence, maxAttempts, claimedAt, changedAt, dispatchedTo, history };
+function common(held: Common): Common {
+  const { consumer, eventType, attempt, fence, maxAttempts, openedAt, claimedAt, changedAt, dispatchedTo, history } =
+    held;
+  return { consumer, eventType, attempt, fence, maxAttempts, openedAt, claimedAt, changedAt, dispatchedTo, history };
 }
 
-function logged(held: Pick<ClaimEntry, "attempt" | "history">, entry: Omit<HistoryRecord, "attempt">): HistoryRecord[] {
+function withStep(
+  held: Pick<ClaimEntry, "attempt" | "history">,
+  entry: Omit<HistoryRecord, "attempt">,
+): HistoryRecord[] {
   return [...held.history, { ...entry, attempt: held.attempt }].slice(-MAX_HISTORY);
 }
 

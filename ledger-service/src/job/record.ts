@@ -1,8 +1,8 @@
-// What one job's object keeps, as plain values: the state machine (transitions.ts) reads and makes them, the store writes
-// them. The claim schema is also the reader of what older releases stored: a field that a release adds gets a default here.
+// What one job's object keeps, as plain values: claims.ts, events.ts and watch.ts make new ones, the store writes them. The
+// schemas are also the readers of what is stored. Nothing here decides; the questions at the end are asked in several places.
 
 import * as v from "valibot";
-import { EventSource, type Json } from "../../contract/index.ts";
+import { CLAIM_STATUSES, EventSource, HISTORY_VERBS } from "../../contract/index.ts";
 
 const Time = v.number();
 
@@ -11,26 +11,20 @@ export const EventEntry = v.object({
   type: v.string(),
   /** Position by arrival, from 0. Times do not tell: a clock may step back, or stand still between two calls. */
   order: v.number(),
+  /** Of the body that is kept. */
   source: EventSource,
+  /** When the type first came. */
   receivedAt: Time,
   bytes: v.number(),
-  /** Only of an event that conflicts with the first: whether its alert is on the queue. */
-  alerted: v.optional(v.boolean(), true),
-});
-
-/** What a job keeps beside its events and claims; most jobs never need it, and have no such row. */
-export const JobEntry = v.object({
-  expectation: v.nullable(v.object({ by: v.string(), setAt: Time, dueAt: Time, cancelledBy: v.nullable(v.string()) })),
-  /** The alerts so far for this reason, and when the next is due. */
-  watch: v.nullable(v.object({ reason: v.picklist(["not_arrived", "not_finished"]), rings: v.number(), nextAt: Time })),
-  changedAt: Time,
+  /** Earlier bodies of this type, oldest first: when each gave way to a newer one, and its size. */
+  replaced: v.array(v.object({ at: Time, bytes: v.number() })),
 });
 
 const HistoryRecord = v.object({
   at: Time,
   actor: v.string(),
-  verb: v.picklist(["claim", "complete", "release", "exhausted", "reopen"]),
-  status: v.picklist(["claimed", "released", "reopened", "completed", "failed"]),
+  verb: v.picklist(HISTORY_VERBS),
+  status: v.picklist(CLAIM_STATUSES),
   attempt: v.number(),
   error: v.exactOptional(v.nullable(v.string())),
   /** JSON text. */
@@ -41,10 +35,13 @@ const ClaimCommon = {
   consumer: v.string(),
   /** The event this consumer is given: the job's first, unless an operator reopened the claim with another. */
   eventType: v.string(),
+  /** Counts from 1; 0 of a claim that was abandoned before anybody made it. */
   attempt: v.number(),
   fence: v.number(),
   /** `null`: no limit. */
   maxAttempts: v.nullable(v.number()),
+  /** When this round of attempts opened: with the event, or when the claim was reopened. Alerts before it count no more. */
+  openedAt: Time,
   /** When the present attempt began. */
   claimedAt: Time,
   changedAt: Time,
@@ -53,7 +50,14 @@ const ClaimCommon = {
 };
 
 export const ClaimEntry = v.variant("status", [
-  v.object({ ...ClaimCommon, status: v.literal("claimed"), token: v.string(), leaseExpiresAt: Time }),
+  v.object({
+    ...ClaimCommon,
+    status: v.literal("claimed"),
+    token: v.string(),
+    leaseExpiresAt: Time,
+    /** Attempts in a row, up to the one before this, whose lease ran out without a settle. */
+    vanished: v.number(),
+  }),
   v.object({
     ...ClaimCommon,
     status: v.literal("released"),
@@ -61,7 +65,8 @@ export const ClaimEntry = v.variant("status", [
     retryAt: Time,
     error: v.nullable(v.string()),
   }),
-  v.object({ ...ClaimCommon, status: v.literal("reopened") }),
+  /** `refresh`: Sume is to be asked for the event anew before the job is dispatched. */
+  v.object({ ...ClaimCommon, status: v.literal("reopened"), refresh: v.boolean() }),
   v.object({
     ...ClaimCommon,
     status: v.literal("completed"),
@@ -73,18 +78,46 @@ export const ClaimEntry = v.variant("status", [
   v.object({
     ...ClaimCommon,
     status: v.literal("failed"),
-    token: v.string(),
+    /** `null`: what was stored could not be read, so nobody holds it. */
+    token: v.nullable(v.string()),
     failedAt: Time,
     error: v.nullable(v.string()),
     /** `exhausted`: the lease of the last attempt ran out; its holder may still complete. */
-    by: v.picklist(["release", "exhausted"]),
+    by: v.picklist(["release", "exhausted", "unreadable"]),
+  }),
+  v.object({
+    ...ClaimCommon,
+    status: v.literal("abandoned"),
+    /** Of the attempt that was open, which may still complete; `null` where there was none. */
+    token: v.nullable(v.string()),
+    abandonedAt: Time,
+    by: v.string(),
   }),
 ]);
+
+/** What a job keeps for its watch; a job that was neither expected nor alerted has no such row. */
+export const WatchEntry = v.object({
+  /** One for each consumer that announced the event. */
+  expectations: v.array(v.object({ by: v.string(), setAt: Time, dueAt: Time, cancelledBy: v.nullable(v.string()) })),
+  /** The alerts that were sent, by reason and by the consumer they were for. */
+  calls: v.array(
+    v.object({
+      reason: v.picklist(["not_arrived", "not_finished"]),
+      consumer: v.string(),
+      rings: v.number(),
+      at: Time,
+      nextAt: Time,
+    }),
+  ),
+  /** Conflicting events whose alert was sent, the first of them first. */
+  conflictsTold: v.number(),
+  changedAt: Time,
+});
 
 export type EventEntry = v.InferOutput<typeof EventEntry>;
 export type ClaimEntry = v.InferOutput<typeof ClaimEntry>;
 export type HistoryRecord = v.InferOutput<typeof HistoryRecord>;
-export type JobEntry = v.InferOutput<typeof JobEntry>;
+export type WatchEntry = v.InferOutput<typeof WatchEntry>;
 
 /** Never changed in place: a transition returns a new record that shares every entry it left alone. */
 export type JobRecord = {
@@ -92,19 +125,28 @@ export type JobRecord = {
   readonly events: readonly EventEntry[];
   /** By consumer. A map, for «constructor» is a consumer name like any other. */
   readonly claims: ReadonlyMap<string, ClaimEntry>;
-  readonly job: JobEntry | null;
+  readonly watch: WatchEntry | null;
 };
 
-export const EMPTY_RECORD: JobRecord = { events: [], claims: new Map(), job: null };
+export const EMPTY_RECORD: JobRecord = { events: [], claims: new Map(), watch: null };
+export const EMPTY_WATCH: WatchEntry = { expectations: [], calls: [], conflictsTold: 0, changedAt: 0 };
+
+/** What a transition came to: the record after it, the very same one where nothing changed, and the caller's answer. */
+export type Decision<Outcome> = { record: JobRecord; outcome: Outcome };
+
+/** Nobody waits for such a claim; only an operator opens it again. */
+export function hasEnded(claim: ClaimEntry): claim is ClaimEntry & { status: "completed" | "failed" | "abandoned" } {
+  return claim.status === "completed" || claim.status === "failed" || claim.status === "abandoned";
+}
 
 /**
- * The consumers a job still waits for: whose claim is neither completed nor failed, and who were sent a message (stand in
- * someone's `dispatchedTo`) and have not claimed.
+ * The consumers a job still waits for: whose claim has not ended, and who were sent a message (stand in someone's
+ * `dispatchedTo`) and have not claimed.
  */
 export function unfinished(record: JobRecord): string[] {
   const waiting = new Set<string>();
   for (const claim of record.claims.values()) {
-    if (claim.status !== "completed" && claim.status !== "failed") waiting.add(claim.consumer);
+    if (!hasEnded(claim)) waiting.add(claim.consumer);
     for (const consumer of claim.dispatchedTo) {
       if (!record.claims.has(consumer)) waiting.add(consumer);
     }
@@ -112,12 +154,8 @@ export function unfinished(record: JobRecord): string[] {
   return [...waiting];
 }
 
-/** An event was announced and has not come. */
-export function isExpected({ events, job }: JobRecord): boolean {
-  return events.length === 0 && job !== null && job.expectation !== null && job.expectation.cancelledBy === null;
-}
-
-/** The value behind stored JSON text; the text was made by `JSON.stringify`. */
-export function parseResult(text: string | null): Json {
-  return text === null ? null : JSON.parse(text);
+/** Expectations of an event that has not come, and that were not called off. */
+export function openExpectations({ events, watch }: JobRecord): WatchEntry["expectations"] {
+  if (events.length > 0 || watch === null) return [];
+  return watch.expectations.filter(({ cancelledBy }) => cancelledBy === null);
 }

@@ -1,12 +1,11 @@
-// When a job's one alarm must ring next, and what is due when it does: pure functions of (record, settings, now), and the
-// record after a ring. The object (job-ledger.ts) sets the alarm and sends what is due.
+// When a job's one alarm must run next, and what is due when it does: pure functions of (record, settings, now) that change
+// nothing. The object sets the alarm and sends what is due; watch.ts keeps what was sent.
 //
-// Leases are renewed too often to move the alarm each time: it may ring early, finds that nothing is due yet, and sets itself
-// on. So a job costs one alarm setting while it is worked on, and one more, for its cleanup, when it is finished.
+// Everybody whom the job waits for is due at his own time, so that nobody's lease or pause delays another's alert. Leases are
+// renewed too often to move the alarm each time: it may run early, finds that nothing is due yet, and sets itself on.
 
-import { DAY_MS } from "../../contract/index.ts";
-import { exhaust } from "./claims.ts";
-import { isExpected, type JobEntry, type JobRecord, unfinished } from "./record.ts";
+import type { AlertMessage } from "../../contract/index.ts";
+import { type ClaimEntry, type JobRecord, openExpectations, unfinished, type WatchEntry } from "./record.ts";
 
 export type Settings = {
   /** Milliseconds after the last change that a finished job is kept; `null`: for ever. */
@@ -15,25 +14,23 @@ export type Settings = {
   watchAfterMs: number;
 };
 
-export type AlertReason = "not_arrived" | "not_finished" | "conflict";
-export type Alert = {
-  reason: AlertReason;
-  /** Counts from 1 for each reason; of `not_finished`, anew after a `reopen`. */
-  ring: number;
-  /** The consumers to send a message to. */
-  pending: string[];
-};
+/** An alert to be sent. `awaited`: whom it is for: the pending consumers, or those who expected the event. */
+export type Alert = Pick<AlertMessage, "reason" | "ring" | "pending" | "refresh"> & { awaited: string[] };
 
 /** By then the steps that the backup takes ring by ring (redeliver, ingest, give up) have all been tried: look at the job. */
 export const OVERDUE_AFTER_RINGS = 3;
-/** Milliseconds; the longest pause between two alerts of one job. */
-const LONGEST_PAUSE_MS = DAY_MS;
+
+/**
+ * Milliseconds after a lease's end, or a retry's time, before the consumer's message is taken for lost. The queue's own message
+ * comes first, within seconds, or minutes behind a backlog. An alert before it would add a second message that lives on by itself.
+ */
+export const GRACE_MS = 5 * 60_000;
 
 /** Whether a change needs the alarm to be set anew: each setting is a row on the bill, and an early alarm sets itself on. */
 export function alarmMoves(before: JobRecord, after: JobRecord, settings: Settings): boolean {
-  if (plannedAt(before, settings) !== plannedAt(after, settings)) return true;
   const [was, is] = [dueAt(before, settings), dueAt(after, settings)];
-  return was !== null && is !== null && is < was;
+  if (was === null || is === null) return was !== is;
+  return is < was || isOpen(before) !== isOpen(after);
 }
 
 /** When something is due, in epoch milliseconds; `null` where nothing will ever be. The alarm is never later than this. */
@@ -41,23 +38,28 @@ export function dueAt(record: JobRecord, settings: Settings): number | null {
   return earliest([conflictAt(record), nextRing(record, settings)?.at ?? null, cleanupAt(record, settings)]);
 }
 
-/** `dueAt` without regard to leases, nor to a second event, which come and go without moving the alarm. */
-function plannedAt(record: JobRecord, settings: Settings): number | null {
-  const [event] = record.events;
-  const known = event === undefined ? record : { ...record, events: [event] };
-  return earliest([conflictAt(record), scheduledRing(record, settings)?.at ?? null, cleanupAt(known, settings)]);
-}
-
 /** The alerts to be sent now. */
 export function dueAlerts(record: JobRecord, settings: Settings, now: number): Alert[] {
-  const alerts: Alert[] = record.events
-    .filter((event) => !event.alerted)
-    .map(() => ({ reason: "conflict", ring: 1, pending: [] }));
-  const ring = nextRing(record, settings);
-  if (ring !== null && ring.at <= now) {
-    const pending = unfinished(record).filter((consumer) => readyAt(record, consumer) <= now);
-    alerts.push({ reason: ring.reason, ring: ring.ring, pending });
-  }
+  const alerts: Alert[] = untoldConflicts(record).map(() => ({
+    reason: "conflict",
+    ring: 1,
+    pending: [],
+    awaited: [],
+  }));
+  const due = awaits(record, settings).filter(({ at }) => at <= now);
+  const [first] = due;
+  if (first === undefined) return alerts;
+  const { reason } = first;
+  const awaited = due.map(({ consumer }) => consumer);
+  const ring = Math.max(...due.map(({ rings }) => rings)) + 1;
+  const pending = reason === "not_finished" ? awaited : [];
+  alerts.push({
+    reason,
+    ring,
+    pending,
+    awaited,
+    ...(due.some(({ refresh }) => refresh) && { refresh: true as const }),
+  });
   return alerts;
 }
 
@@ -67,90 +69,106 @@ export function isCleanupDue(record: JobRecord, settings: Settings, now: number)
   return at !== null && at <= now;
 }
 
-/** The record once `alerts` were sent. `seen` is the record for which they were decided: what changed since stays as it is. */
-export function rung(
+/** The next alert, and how many have been sent at the most for one of those who are waited for. */
+export function nextRing(
   record: JobRecord,
-  { seen, alerts, settings, now }: { seen: JobRecord; alerts: readonly Alert[]; settings: Settings; now: number },
-): JobRecord {
-  const told = new Set(alerts.some(({ reason }) => reason === "conflict") ? seen.events.map(({ type }) => type) : []);
-  const events = record.events.some((event) => !event.alerted && told.has(event.type))
-    ? record.events.map((event) => (event.alerted || !told.has(event.type) ? event : { ...event, alerted: true }))
-    : record.events;
-  const ring = alerts.find(({ reason }) => reason !== "conflict");
-  const stillDue = ring !== undefined && scheduledRing(record, settings)?.reason === ring.reason;
-  // A reopening, or a nearer deadline, that came while the alert was being sent is due by itself.
-  if (!stillDue || ring.reason === "conflict" || record.job !== seen.job) {
-    return events === record.events ? record : { ...record, events };
-  }
-  // Who could not be called this time is not made to wait for the pause that the others have earned.
-  const later = unfinished(record).map((consumer) => readyAt(record, consumer));
-  const nextAt = Math.min(now + pauseAfter(ring.ring, settings), ...later.filter((at) => at > now));
-  const job: JobEntry = {
-    expectation: record.job?.expectation ?? null,
-    watch: { reason: ring.reason, rings: ring.ring, nextAt },
-    changedAt: now,
+  settings: Settings,
+): { at: number; reason: WatchReason; rings: number } | null {
+  const waiting = awaits(record, settings);
+  const [first] = waiting;
+  if (first === undefined) return null;
+  return {
+    at: Math.min(...waiting.map(({ at }) => at)),
+    reason: first.reason,
+    rings: Math.max(...waiting.map(({ rings }) => rings)),
   };
-  return { ...record, events, job };
 }
 
-/** Claims whose last attempt's lease ran out become `failed`, so that nobody is called to them. */
-export function expire(record: JobRecord, now: number): JobRecord {
-  let claims = record.claims;
-  for (const [consumer, claim] of record.claims) {
-    const expired = exhaust(claim, now);
-    if (expired !== claim) claims = new Map(claims).set(consumer, expired);
-  }
-  return claims === record.claims ? record : { ...record, claims };
+/** The last alert for that consumer, unless its claim was opened, or its expectation set, since that was decided. */
+export function callOf(
+  record: JobRecord,
+  reason: WatchReason,
+  consumer: string,
+): WatchEntry["calls"][number] | undefined {
+  const since =
+    reason === "not_finished"
+      ? record.claims.get(consumer)?.openedAt
+      : openExpectations(record).find(({ by }) => by === consumer)?.setAt;
+  return record.watch?.calls.find(
+    (call) => call.reason === reason && call.consumer === consumer && (since === undefined || call.at > since),
+  );
 }
 
-type Ring = { at: number; reason: "not_arrived" | "not_finished"; ring: number };
-
-/** The next alert, not before one of the consumers it would call can be called. */
-export function nextRing(record: JobRecord, settings: Settings): Ring | null {
-  const ring = scheduledRing(record, settings);
-  if (ring === null || ring.reason === "not_arrived") return ring;
-  const ready = Math.min(...unfinished(record).map((consumer) => readyAt(record, consumer)));
-  return { ...ring, at: Math.max(ring.at, ready) };
+/** Whether the job waits for that consumer, for that reason. */
+export function isAwaited(record: JobRecord, reason: WatchReason, consumer: string): boolean {
+  return reason === "not_finished"
+    ? unfinished(record).includes(consumer)
+    : openExpectations(record).some(({ by }) => by === consumer);
 }
 
-function scheduledRing(record: JobRecord, settings: Settings): Ring | null {
-  const { job } = record;
-  const again = (reason: Ring["reason"]): Ring | null =>
-    job !== null && job.watch !== null && job.watch.reason === reason
-      ? { at: job.watch.nextAt, reason, ring: job.watch.rings + 1 }
-      : null;
-  if (isExpected(record)) {
-    const dueFirst = job?.expectation?.dueAt ?? 0;
-    return again("not_arrived") ?? { at: dueFirst, reason: "not_arrived", ring: 1 };
-  }
+export type WatchReason = Exclude<AlertMessage["reason"], "conflict">;
+type Await = { consumer: string; reason: WatchReason; at: number; rings: number; refresh: boolean };
+
+/** Everybody who is waited for, and when he is due. */
+function awaits(record: JobRecord, settings: Settings): Await[] {
   const [event] = record.events;
-  if (event === undefined || unfinished(record).length === 0) return null;
-  return again("not_finished") ?? { at: event.receivedAt + settings.watchAfterMs, reason: "not_finished", ring: 1 };
+  if (event === undefined) {
+    return openExpectations(record).map(({ by, dueAt: deadline }) => {
+      const call = callOf(record, "not_arrived", by);
+      const at = call?.nextAt ?? deadline;
+      return { consumer: by, reason: "not_arrived", at, rings: call?.rings ?? 0, refresh: false };
+    });
+  }
+  const firstAt = event.receivedAt + settings.watchAfterMs;
+  return unfinished(record).map((consumer) => {
+    const call = callOf(record, "not_finished", consumer);
+    const claim = record.claims.get(consumer);
+    const at = Math.max(lateAt(claim, firstAt), call?.nextAt ?? Number.NEGATIVE_INFINITY);
+    const refresh = call === undefined && claim?.status === "reopened" && claim.refresh;
+    return { consumer, reason: "not_finished", at, rings: call?.rings ?? 0, refresh };
+  });
 }
 
-/** From when on a message to the consumer could do something: not while its lease lives or its retry is ahead. */
-function readyAt(record: JobRecord, consumer: string): number {
-  const claim = record.claims.get(consumer);
-  if (claim?.status === "claimed") return claim.leaseExpiresAt;
-  if (claim?.status === "released") return claim.retryAt;
-  return Number.NEGATIVE_INFINITY;
+/** When a consumer's progress is late. `firstAt`: the earliest for a job whose own messages and retries come first. */
+function lateAt(claim: ClaimEntry | undefined, firstAt: number): number {
+  switch (claim?.status) {
+    case undefined:
+      return firstAt;
+    case "claimed":
+      return Math.max(firstAt, claim.leaseExpiresAt + GRACE_MS);
+    case "released":
+      return Math.max(firstAt, claim.retryAt + GRACE_MS);
+    // At once, so that the job is dispatched again without a second step.
+    case "reopened":
+      return claim.openedAt;
+    case "completed":
+    case "failed":
+    case "abandoned":
+      return Number.POSITIVE_INFINITY;
+    default:
+      return claim satisfies never;
+  }
 }
 
-function pauseAfter(ring: number, { watchAfterMs }: Settings): number {
-  return Math.min(watchAfterMs * 2 ** (ring - 1), LONGEST_PAUSE_MS);
+function isOpen(record: JobRecord): boolean {
+  return openExpectations(record).length > 0 || unfinished(record).length > 0;
 }
 
-/** At once, where a conflict's alert could not be sent when the event came. */
+/** Events that conflict with the first and have not been alerted. */
+function untoldConflicts({ events, watch }: JobRecord): JobRecord["events"] {
+  return events.slice(1 + (watch?.conflictsTold ?? 0));
+}
+
 function conflictAt(record: JobRecord): number | null {
-  return record.events.find((event) => !event.alerted)?.receivedAt ?? null;
+  return untoldConflicts(record)[0]?.receivedAt ?? null;
 }
 
 function cleanupAt(record: JobRecord, { retentionMs }: Settings): number | null {
-  if (retentionMs === null || isExpected(record) || unfinished(record).length > 0) return null;
+  if (retentionMs === null || isOpen(record)) return null;
   const changes = [
-    ...record.events.map(({ receivedAt }) => receivedAt),
+    ...record.events.flatMap(({ receivedAt, replaced }) => [receivedAt, ...replaced.map(({ at }) => at)]),
     ...[...record.claims.values()].map(({ changedAt }) => changedAt),
-    ...(record.job === null ? [] : [record.job.changedAt]),
+    ...(record.watch === null ? [] : [record.watch.changedAt]),
   ];
   return changes.length === 0 ? null : Math.max(...changes) + retentionMs;
 }

@@ -1,42 +1,90 @@
-// The part of the state machine that concerns an event which has not come yet: pure functions of (record, command, now).
+// How the watch changes state: an event announced and called off, an alert that was sent. Pure functions of (record, command,
+// now). When an alert is due stands in schedule.ts, which reads what is kept here and changes nothing.
 
-import type { CancelExpectationOutcome, ExpectEventOutcome } from "../../contract/index.ts";
-import { isExpected, type JobRecord } from "./record.ts";
-import type { Decision } from "./claims.ts";
+import { type CancelExpectationOutcome, DAY_MS, type ExpectEventOutcome } from "../../contract/index.ts";
+import { type Decision, EMPTY_WATCH, type JobRecord, openExpectations, type WatchEntry } from "./record.ts";
+import { type Alert, callOf, isAwaited, type Settings } from "./schedule.ts";
 
 export type ExpectCommand = { consumer: string; withinMs: number };
-/** `consumer: null`: an operator, who may cancel anybody's. */
+/** `consumer: null`: an operator, who calls off everybody's. */
 export type CancelCommand = { consumer: string | null; actor: string };
 
-/** Announces an event. Of several deadlines the earliest stays, and belongs to who set it. */
+/** Milliseconds; the longest pause between two alerts for one consumer. */
+const LONGEST_PAUSE_MS = DAY_MS;
+
+/** Announces an event for this consumer. Of its own deadlines the earlier stays; others' are not touched. */
 export function expectEvent(record: JobRecord, command: ExpectCommand, now: number): Decision<ExpectEventOutcome> {
   if (record.events.length > 0) return { record, outcome: { outcome: "arrived" } };
-  const dueAt = now + command.withinMs;
-  const open = isExpected(record) ? (record.job?.expectation ?? null) : null;
-  if (open !== null && open.dueAt <= dueAt) return { record, outcome: { outcome: "expected", dueAt: open.dueAt } };
-  const expectation = { by: command.consumer, setAt: now, dueAt, cancelledBy: null };
+  const { consumer: by, withinMs } = command;
+  const dueAt = now + withinMs;
+  const open = openExpectations(record).find((expectation) => expectation.by === by);
+  if (open !== undefined && open.dueAt <= dueAt) return { record, outcome: { outcome: "expected", dueAt: open.dueAt } };
+  const watch = record.watch ?? EMPTY_WATCH;
+  const expectations = [
+    ...watch.expectations.filter((expectation) => expectation.by !== by),
+    { by, setAt: now, dueAt, cancelledBy: null },
+  ];
+  // A new deadline counts its own alerts.
+  const calls = watch.calls.filter((call) => call.reason !== "not_arrived" || call.consumer !== by);
   return {
-    record: { ...record, job: { expectation, watch: null, changedAt: now } },
+    record: { ...record, watch: { ...watch, expectations, calls, changedAt: now } },
     outcome: { outcome: "expected", dueAt },
   };
 }
 
-/** Calls off an expectation, by whoever set it or by an operator. What was called off stays on the record. */
+/** Calls off a consumer's own expectation, or for an operator all of them. What was called off stays on the record. */
 export function cancelExpectation(
   record: JobRecord,
   command: CancelCommand,
   now: number,
 ): Decision<CancelExpectationOutcome> {
-  const expectation = record.job?.expectation ?? null;
-  if (expectation === null) return { record, outcome: { outcome: "none" } };
+  const { watch } = record;
+  const own = (watch?.expectations ?? []).filter(({ by }) => command.consumer === null || command.consumer === by);
+  if (watch === null || own.length === 0) return { record, outcome: { outcome: "none" } };
   if (record.events.length > 0) return { record, outcome: { outcome: "arrived" } };
-  if (expectation.cancelledBy !== null) return { record, outcome: { outcome: "cancelled" } };
-  if (command.consumer !== null && command.consumer !== expectation.by) {
-    return { record, outcome: { outcome: "not_yours", by: expectation.by } };
+  const outcome = { outcome: "cancelled" } as const;
+  if (own.every(({ cancelledBy }) => cancelledBy !== null)) return { record, outcome };
+  const expectations = watch.expectations.map((expectation) =>
+    own.includes(expectation) && expectation.cancelledBy === null
+      ? { ...expectation, cancelledBy: command.actor }
+      : expectation,
+  );
+  return { record: { ...record, watch: { ...watch, expectations, changedAt: now } }, outcome };
+}
+
+/**
+ * The record once `alerts`, decided at `decidedAt`, are on the queue. Only those whom an alert was for have their next one put
+ * off. Who became due meanwhile, or was opened anew, is due by himself.
+ */
+export function alerted(
+  record: JobRecord,
+  {
+    alerts,
+    settings,
+    decidedAt,
+    now,
+  }: { alerts: readonly Alert[]; settings: Settings; decidedAt: number; now: number },
+): JobRecord {
+  const watch = record.watch ?? EMPTY_WATCH;
+  let { calls, conflictsTold } = watch;
+  for (const alert of alerts) {
+    if (alert.reason === "conflict") {
+      conflictsTold += 1;
+      continue;
+    }
+    const { reason } = alert;
+    const awaited = alert.awaited.filter((consumer) => isAwaited(record, reason, consumer));
+    if (awaited.length === 0) continue;
+    const called = awaited.map((consumer): WatchEntry["calls"][number] => {
+      const rings = (callOf(record, reason, consumer)?.rings ?? 0) + 1;
+      return { reason, consumer, rings, at: decidedAt, nextAt: now + pauseAfter(rings, settings) };
+    });
+    calls = [...calls.filter((call) => call.reason === reason && !awaited.includes(call.consumer)), ...called];
   }
-  const cancelled = { ...expectation, cancelledBy: command.actor };
-  return {
-    record: { ...record, job: { expectation: cancelled, watch: null, changedAt: now } },
-    outcome: { outcome: "cancelled" },
-  };
+  if (calls === watch.calls && conflictsTold === watch.conflictsTold) return record;
+  return { ...record, watch: { ...watch, calls, conflictsTold, changedAt: now } };
+}
+
+function pauseAfter(rings: number, { watchAfterMs }: Settings): number {
+  return Math.min(watchAfterMs * 2 ** (rings - 1), LONGEST_PAUSE_MS);
 }

@@ -1,10 +1,11 @@
 // The Durable Object: one per job. It supplies what the pure parts lack (storage, clock, alarm, waiting) and nothing else:
-// which command changes what stands in transitions.ts, when the alarm rings in schedule.ts, how it is stored in store.ts. Called by
-// the entrypoints (ledger.ts, ledger-admin.ts) with arguments they have checked. Its methods answer with values; they
-// throw only for bugs.
+// which command changes what stands in ../job, how it is stored in store.ts. Called by the entrypoints with arguments they have
+// checked. Its methods answer with values; they throw only for bugs. An object that was reached by its id and not by a job's
+// name refuses everything and writes nothing.
 
 import { DurableObject } from "cloudflare:workers";
 import {
+  type AbandonOutcome,
   type AlertMessage,
   type CancelExpectationOutcome,
   type ClaimOutcome,
@@ -14,115 +15,117 @@ import {
   type JobView,
   type LedgerEvent,
   log,
+  MAX_EVENT_TYPES,
   type ReleaseOutcome,
   type RenewOutcome,
   type ReopenOutcome,
   withTimeout,
 } from "../../contract/index.ts";
-import { type CancelCommand, cancelExpectation, type ExpectCommand, expectEvent } from "../job/watch.ts";
-import { type JobName, parseObjectName } from "../entrypoints/identity.ts";
-import { EMPTY_RECORD, type JobRecord } from "../job/record.ts";
-import {
-  type Alert,
-  alarmMoves,
-  dueAlerts,
-  dueAt,
-  expire,
-  isCleanupDue,
-  rung,
-  type Settings,
-} from "../job/schedule.ts";
+import * as claims from "../job/claims.ts";
+import { type BroughtEvent, changedEvent } from "../job/events.ts";
+import { type JobName, parseObjectName } from "../job/job-name.ts";
+import { type Decision, EMPTY_RECORD, type JobRecord, unfinished } from "../job/record.ts";
+import { type Alert, alarmMoves, dueAlerts, dueAt, isCleanupDue, type Settings } from "../job/schedule.ts";
+import { view } from "../job/view.ts";
+import * as watch from "../job/watch.ts";
+import { Alarm } from "./alarm.ts";
 import { readSettings } from "./settings.ts";
 import { Store } from "./store.ts";
-import * as transitions from "../job/claims.ts";
-import type { Decision } from "../job/claims.ts";
-import { view } from "../job/view.ts";
 import { Waiters } from "./waiters.ts";
 
-/** Milliseconds until an alarm whose work failed rings again. */
-const ALARM_RETRY_MS = 60_000;
 /** Milliseconds the alarm waits for its queue before it tries again later: a hanging send must not use up the alarm's life. */
 const ALERT_WITHIN_MS = 30_000;
-/** Milliseconds a claim may spend on telling of a conflict, before it leaves that to the alarm: its caller has 8 s in all. */
-const CONFLICT_ALERT_WITHIN_MS = 2_000;
-/** Milliseconds. The platform retries a failing alarm for about two minutes; one this late has been dropped. */
-const ALARM_DROPPED_AFTER_MS = 5 * 60_000;
 
 const encoder = new TextEncoder();
 
+type Brought = BroughtEvent & { body: Uint8Array | null };
+
 export class JobLedger extends DurableObject<LedgerServiceEnv> {
+  readonly #name: JobName | null = parseObjectName(this.ctx.id.name);
   readonly #store = new Store(this.ctx.storage);
+  readonly #alarm = new Alarm(this.ctx.storage);
   readonly #waiters = new Waiters();
   /** The stored record, once read: nobody but this instance writes it. */
   #record: JobRecord | undefined;
-  /** When this instance last saw the alarm run, or set it anew because it was overdue. */
-  #alarmRanAt = 0;
-  /**
-   * Before this the alarm is not set, whatever is due: its last try failed, and a queue in trouble is not to be hammered. Another
-   * instance knows nothing of it, and tries once more.
-   */
-  #alarmPausedUntil = 0;
 
   /**
    * Claims, and while another holds the claim waits up to `waitMs` for it. Each round decides afresh, in one synchronous
    * block, so of many waiters that wake together one wins and the others wait on.
    */
   async claim(
-    command: Omit<transitions.ClaimCommand, "event">,
+    command: Omit<claims.ClaimCommand, "event">,
     event: LedgerEvent | null,
     waitMs: number,
   ): Promise<ClaimOutcome> {
-    const until = Date.now() + waitMs;
-    const conflicts = event !== null && transitions.isNewConflict(this.#read(), event.type);
-    const alerted = !conflicts || (await this.#alertConflict());
-    for (;;) {
-      const outcome = this.#claimOnce(command, event, alerted);
+    if (this.#name === null) return { outcome: "unknown" };
+    const began = Date.now();
+    const until = began + waitMs;
+    let brought = event && this.#bring(event);
+    for (let isFirst = true; ; isFirst = false) {
+      const outcome = this.#claimOnce(command, event, brought);
       const now = Date.now();
+      if (outcome.outcome === "claimed" && !isFirst) return { ...outcome, waitedMs: now - began };
       if (outcome.outcome !== "in_progress" || now >= until) return outcome;
+      // Its event has been received. A waiter must not put its body in place of one that came meanwhile.
+      brought &&= { ...brought, differs: false, body: null };
       await this.#waiters.wait(command.consumer, Math.min(until, outcome.retryAt) - now);
     }
   }
 
-  complete(command: transitions.CompleteCommand): CompleteOutcome {
-    const outcome = this.#commit((record, now) => transitions.complete(record, command, now));
+  complete(command: claims.CompleteCommand): CompleteOutcome {
+    if (this.#name === null) return NO_CLAIM;
+    const outcome = this.#commit((record, now) => claims.complete(record, command, now));
     return this.#settled("complete", command.consumer, outcome);
   }
 
-  release(command: transitions.ReleaseCommand): ReleaseOutcome {
-    const outcome = this.#commit((record, now) => transitions.release(record, command, now));
+  release(command: claims.ReleaseCommand): ReleaseOutcome {
+    if (this.#name === null) return NO_CLAIM;
+    const outcome = this.#commit((record, now) => claims.release(record, command, now));
     return this.#settled("release", command.consumer, outcome);
   }
 
-  renew(command: transitions.RenewCommand): RenewOutcome {
-    const outcome = this.#commit((record, now) => transitions.renew(record, command, now));
+  renew(command: claims.RenewCommand): RenewOutcome {
+    if (this.#name === null) return NO_CLAIM;
+    const outcome = this.#commit((record, now) => claims.renew(record, command, now));
     this.#log("renew", command.consumer, { attempt: this.#attempt(command.consumer), ...outcome });
     return outcome;
   }
 
-  reopen(command: transitions.ReopenCommand): ReopenOutcome {
-    const outcome = this.#commit((record, now) => transitions.reopen(record, command, now));
+  reopen(command: claims.ReopenCommand): ReopenOutcome {
+    if (this.#name === null) return { outcome: "unknown", missing: "claim" };
+    const outcome = this.#commit((record, now) => claims.reopen(record, command, now));
     this.#log("reopen", command.consumer, outcome, { actor: command.actor });
+    return outcome;
+  }
+
+  abandon(command: claims.AbandonCommand): AbandonOutcome {
+    if (this.#name === null) return { outcome: "unknown" };
+    const outcome = this.#commit((record, now) => claims.abandon(record, command, now));
+    this.#log("abandon", command.consumer, outcome, { actor: command.actor });
+    if (outcome.outcome === "abandoned") this.#waiters.wake(command.consumer);
     return outcome;
   }
 
   /** The record, or `null` where nothing was ever written. Writes nothing. */
   inspect(withBodies: boolean): JobView | null {
     const record = this.#read();
-    if (record === EMPTY_RECORD) return null;
-    this.#rearmIfOverdue();
-    const shown = view(record, this.#settings, this.#name());
+    if (this.#name === null || record === EMPTY_RECORD) return null;
+    this.#keepAlarm();
+    const shown = view(record, this.#settings, this.#name);
     if (!withBodies) return shown;
     return { ...shown, events: shown.events.map((event) => ({ ...event, body: this.#store.body(event.type) })) };
   }
 
-  expectEvent(command: ExpectCommand): ExpectEventOutcome {
-    const outcome = this.#commit((record, now) => expectEvent(record, command, now));
+  expectEvent(command: watch.ExpectCommand): ExpectEventOutcome {
+    if (this.#name === null) return { outcome: "unknown" };
+    const outcome = this.#commit((record, now) => watch.expectEvent(record, command, now));
     this.#log("expectEvent", command.consumer, outcome);
     return outcome;
   }
 
-  cancelExpectation(command: CancelCommand): CancelExpectationOutcome {
-    const outcome = this.#commit((record, now) => cancelExpectation(record, command, now));
+  cancelExpectation(command: watch.CancelCommand): CancelExpectationOutcome {
+    if (this.#name === null) return { outcome: "none" };
+    const outcome = this.#commit((record, now) => watch.cancelExpectation(record, command, now));
     this.#log("cancelExpectation", command.consumer ?? undefined, outcome, { actor: command.actor });
     return outcome;
   }
@@ -132,83 +135,90 @@ export class JobLedger extends DurableObject<LedgerServiceEnv> {
    * would be dropped by the platform.
    */
   override async alarm(): Promise<void> {
-    this.#alarmRanAt = Date.now();
-    this.#alarmPausedUntil = 0;
+    if (this.#name === null) return;
+    const decidedAt = Date.now();
+    this.#alarm.began(decidedAt);
     try {
-      this.#commit((record, now) => ({ record: expire(record, now), outcome: undefined }));
-      const seen = this.#read();
-      const alerts = dueAlerts(seen, this.#settings, Date.now());
-      if (alerts.length === 0 && isCleanupDue(seen, this.#settings, Date.now())) {
+      this.#commit((record, now) => ({ record: claims.expire(record, now), outcome: undefined }));
+      const alerts = dueAlerts(this.#read(), this.#settings, decidedAt);
+      if (alerts.length === 0 && isCleanupDue(this.#read(), this.#settings, decidedAt)) {
         await this.#cleanUp();
         return;
       }
-      for (const alert of alerts) await withTimeout(this.#send(alert), ALERT_WITHIN_MS);
+      for (const alert of alerts) await withTimeout(this.#send(this.#name, alert), ALERT_WITHIN_MS);
       // While the alerts were on their way anything may have been settled: decide on the record as it is now.
-      this.#commitAtAlarm((record, now) => rung(record, { seen, alerts, settings: this.#settings, now }));
+      this.#commitAtAlarm((record, now) => watch.alerted(record, { alerts, settings: this.#settings, decidedAt, now }));
     } catch (error) {
-      this.#alarmPausedUntil = Date.now() + ALARM_RETRY_MS;
-      await this.ctx.storage.setAlarm(this.#alarmPausedUntil);
+      await this.#alarm.failed(Date.now());
       this.#log("alarm", undefined, { outcome: "error" }, { error: errorName(error) }, "error");
     }
   }
 
-  /**
-   * Tells of a conflicting event before it is recorded: a crash in between brings the delivery, and so the alert, again, and
-   * no row is spent on remembering it. `false`: it could not be told, and the alarm must.
-   */
-  async #alertConflict(): Promise<boolean> {
-    try {
-      await withTimeout(this.#send({ reason: "conflict", ring: 1, pending: [] }), CONFLICT_ALERT_WITHIN_MS);
-      return true;
-    } catch (error) {
-      this.#log("alert", undefined, { outcome: "unsent" }, { reason: "conflict", error: errorName(error) }, "error");
-      return false;
-    }
-  }
-
-  async #send(alert: Alert): Promise<void> {
-    const { namespace, jobId } = this.#name();
-    await this.env.ALERTS.send({ namespace, jobId, ...alert } satisfies AlertMessage);
+  async #send(name: JobName, { awaited: _awaited, ...alert }: Alert): Promise<void> {
+    await this.env.ALERTS.send({ ...name, ...alert } satisfies AlertMessage);
     const { reason, ring, pending } = alert;
     this.#log("alert", undefined, { outcome: "sent" }, { reason, ring, pending }, "error");
   }
 
-  #claimOnce(
-    command: Omit<transitions.ClaimCommand, "event">,
-    event: LedgerEvent | null,
-    alerted: boolean,
-  ): ClaimOutcome {
-    const before = this.#read();
-    // Of a type that is known nothing is kept, and a megabyte need not be turned into bytes.
-    const isKept = event !== null && !before.events.some(({ type }) => type === event.type);
-    const body = isKept ? encoder.encode(event.body) : null;
-    const brought = event && { type: event.type, source: event.source, bytes: body?.length ?? 0, alerted };
-    const whole = brought === null ? command : { ...command, event: brought };
-    const decided = this.#commit((record, now) => transitions.claim(record, whole, now), body);
-    const after = this.#read();
-    const isNew = after.events.length > before.events.length;
-    const { outcome, conflict } = decided;
-    // Whoever brings a duplicate logs it; a line here as well would be most of what it costs.
-    const isKnown = conflict === undefined || after.events.some(({ type }) => type === conflict.received);
-    const isDuplicate = after === before && isKnown && (outcome === "completed" || outcome === "failed");
-    if (!isDuplicate) {
-      const details = conflict && { conflict: conflict.received, recorded: conflict.recorded };
-      this.#log("claim", command.consumer, decided, details, conflict && isNew ? "error" : undefined);
-    }
-    if (outcome !== "claimed") return decided;
-    const { eventType, ...claimed } = decided;
-    return { ...claimed, event: isNew && event?.type === eventType ? event : this.#event(eventType) };
+  /** The event with its body as bytes, where they are needed: to be kept, or compared with what is kept. */
+  #bring({ type, source, body }: LedgerEvent): Brought {
+    const record = this.#read();
+    const isKnown = record.events.some((event) => event.type === type);
+    // A megabyte of an event that nobody works on any more, or that is one too many, need not be turned into bytes.
+    const isOfUse = isKnown ? unfinished(record).length > 0 : record.events.length < MAX_EVENT_TYPES;
+    if (!isOfUse) return { type, source, bytes: 0, differs: false, body: null };
+    const bytes = encoder.encode(body);
+    const differs = !isKnown || !this.#store.hasBody(type, bytes);
+    return { type, source, bytes: bytes.length, differs, body: bytes };
   }
 
-  #event(type: string): LedgerEvent {
+  #claimOnce(
+    command: Omit<claims.ClaimCommand, "event">,
+    event: LedgerEvent | null,
+    brought: Brought | null,
+  ): ClaimOutcome {
+    const before = this.#read();
+    const body = brought?.body ?? null;
+    const whole = brought === null ? command : { ...command, event: brought };
+    const decided = this.#commit((record, now) => claims.claim(record, whole, now), body);
+    this.#logClaim(command.consumer, before, decided);
+    if (decided.outcome !== "claimed") return decided;
+    const { eventType, ...claimed } = decided;
+    const { source } = this.#eventEntry(eventType);
+    // Bytes that were brought are kept by now, or were before: they need not be read back.
+    const kept = body !== null && event?.type === eventType ? event.body : this.#store.body(eventType);
+    return { ...claimed, event: { type: eventType, body: kept, source } };
+  }
+
+  #eventEntry(type: string): JobRecord["events"][number] {
     const entry = this.#read().events.find((event) => event.type === type);
     if (entry === undefined) throw new Error(`no event ${type} is recorded`);
-    return { type, body: this.#store.body(type), source: entry.source };
+    return entry;
+  }
+
+  /** Of a duplicate nothing: whoever brings it logs it, and a line here as well would be most of what it costs. */
+  #logClaim(consumer: string, before: JobRecord, decided: claims.ClaimDecision): void {
+    const after = this.#read();
+    const { outcome, conflict } = decided;
+    const changed = changedEvent(before, after);
+    const replaced = changed?.replaced.at(-1);
+    if (changed !== undefined && replaced !== undefined) {
+      const details = { type: changed.type, bytes: changed.bytes, previousBytes: replaced.bytes };
+      this.#log("event", consumer, { outcome: "replaced" }, details);
+    }
+    const isKept = conflict === undefined || after.events.some(({ type }) => type === conflict.received);
+    if (after === before && isKept && (outcome === "completed" || outcome === "failed")) return;
+    const details = conflict && { conflict: conflict.received, recorded: conflict.recorded };
+    const isNewConflict = conflict !== undefined && after.events.length > before.events.length;
+    this.#log("claim", consumer, decided, details, isNewConflict ? "error" : undefined);
   }
 
   #settled<O extends CompleteOutcome | ReleaseOutcome>(verb: string, consumer: string, outcome: O): O {
-    const details = outcome.outcome === "ok" ? { status: outcome.status } : { reason: outcome.reason };
-    this.#log(verb, consumer, { outcome: outcome.outcome, attempt: this.#attempt(consumer) }, details);
+    // A claim that is given up has its own line, by whichever way.
+    if (outcome.outcome === "stale" || outcome.status !== "failed") {
+      const details = outcome.outcome === "ok" ? { status: outcome.status } : { reason: outcome.reason };
+      this.#log(verb, consumer, { outcome: outcome.outcome, attempt: this.#attempt(consumer) }, details);
+    }
     if (outcome.outcome === "ok") this.#waiters.wake(consumer);
     return outcome;
   }
@@ -220,60 +230,62 @@ export class JobLedger extends DurableObject<LedgerServiceEnv> {
   /** Read, decide, write and arm the alarm, with no `await` between: nothing else runs in this object meanwhile. */
   #commit<O>(decide: (record: JobRecord, now: number) => Decision<O>, body: Uint8Array | null = null): O {
     const before = this.#read();
-    const { record: after, outcome } = decide(before, Date.now());
+    const now = Date.now();
+    const { record: after, outcome } = decide(before, now);
     if (after !== before) {
       this.#write(before, after, body, () => {
-        if (alarmMoves(before, after, this.#settings)) this.#setAlarm(dueAt(after, this.#settings));
+        if (alarmMoves(before, after, this.#settings)) this.#alarm.set(dueAt(after, this.#settings), now);
       });
     }
-    this.#rearmIfOverdue();
+    this.#keepAlarm();
     return outcome;
   }
 
   /** The alarm's last act. It has used itself up, so it is set in any case. */
   #commitAtAlarm(decide: (record: JobRecord, now: number) => JobRecord): void {
     const before = this.#read();
-    const after = decide(before, Date.now());
-    this.#write(before, after, null, () => this.#setAlarm(dueAt(after, this.#settings)));
+    const now = Date.now();
+    const after = decide(before, now);
+    this.#write(before, after, null, () => this.#alarm.succeeded(dueAt(after, this.#settings), now));
   }
 
   #write(before: JobRecord, after: JobRecord, body: Uint8Array | null, arm: () => void): void {
-    try {
-      // A throw after a write undoes nothing by itself; one inside `transactionSync` undoes all of it.
-      this.ctx.storage.transactionSync(() => {
-        if (after !== before) this.#store.save(before, after, body);
-        arm();
-      });
-    } catch (error) {
-      this.#store.rolledBack();
-      throw error;
-    }
+    // A throw after a write undoes nothing by itself; one inside `transactionSync` undoes all of it.
+    this.ctx.storage.transactionSync(() => {
+      if (after !== before) this.#store.save(before, after, body);
+      arm();
+    });
     this.#record = after;
     for (const [consumer, claim] of after.claims) {
-      if (claim === before.claims.get(consumer) || claim.status !== "failed" || claim.by !== "exhausted") continue;
-      // Nobody calls when a holder dies for the last time: this line is how it is seen.
-      this.#log("exhausted", consumer, { outcome: "failed", attempt: claim.attempt }, {}, "error");
+      if (claim === before.claims.get(consumer) || claim.status !== "failed") continue;
+      // The one line by which a claim given up is seen, whether its holder gave up or died for the last time.
+      const { attempt, maxAttempts, by } = claim;
+      this.#log(
+        "gave_up",
+        consumer,
+        { outcome: "failed", attempt },
+        { by, ...(maxAttempts && { maxAttempts }) },
+        "error",
+      );
     }
-  }
-
-  #setAlarm(at: number | null): void {
-    // Neither promise is awaited: both take effect at once, and a storage that fails to commit them resets the object.
-    if (at === null) void this.ctx.storage.deleteAlarm();
-    else void this.ctx.storage.setAlarm(Math.max(at, this.#alarmPausedUntil));
   }
 
   /** The platform drops an alarm that has failed often enough; whoever calls next brings it back. */
-  #rearmIfOverdue(): void {
-    const now = Date.now();
-    const due = dueAt(this.#read(), this.#settings);
-    if (due === null || now < Math.max(due, this.#alarmRanAt) + ALARM_DROPPED_AFTER_MS) return;
-    this.#alarmRanAt = now;
-    this.#log("alarm", undefined, { outcome: "rearmed" }, {}, "error");
-    this.#setAlarm(now);
+  #keepAlarm(): void {
+    const due = () => dueAt(this.#read(), this.#settings);
+    const at = due();
+    if (at === null) return;
+    if (this.#alarm.revived(at, Date.now())) this.#log("alarm", undefined, { outcome: "rearmed" }, {}, "error");
+    else void this.#alarm.check(due);
   }
 
   #read(): JobRecord {
-    this.#record ??= this.#store.load();
+    if (this.#record === undefined) {
+      const { record, unreadable } = this.#store.load(Date.now());
+      this.#record = record;
+      if (unreadable.length > 0)
+        this.#log("record", undefined, { outcome: "unreadable" }, { keys: unreadable }, "error");
+    }
     return this.#record;
   }
 
@@ -282,20 +294,23 @@ export class JobLedger extends DurableObject<LedgerServiceEnv> {
    * waits is lost, as it would be if the instance were ended.
    */
   async #cleanUp(): Promise<void> {
-    await this.ctx.blockConcurrencyWhile(async () => {
-      await this.ctx.storage.deleteAll();
-      this.#record = undefined;
+    const failure = await this.ctx.blockConcurrencyWhile(async () => {
+      try {
+        await this.ctx.storage.deleteAll();
+        this.#record = undefined;
+        this.#alarm.ended();
+        return null;
+      } catch (error) {
+        return { error }; // thrown in here it would end the instance, and the alarm would not be set again
+      }
     });
+    if (failure !== null) throw failure.error;
     this.#log("cleanup", undefined, { outcome: "deleted" });
   }
 
   /** Read at each use, not when the object starts: a mistake in a variable must meet the alarm's own catch, not end it. */
   get #settings(): Settings {
     return readSettings(this.env);
-  }
-
-  #name(): JobName {
-    return parseObjectName(this.ctx.id.name);
   }
 
   #log(
@@ -305,8 +320,9 @@ export class JobLedger extends DurableObject<LedgerServiceEnv> {
     details: Record<string, string | number | readonly string[]> = {},
     level?: "error",
   ): void {
-    const { namespace, jobId } = this.#name();
     const { outcome: decided, attempt } = outcome;
-    log({ worker: "ledger-service", event, outcome: decided, namespace, jobId, consumer, attempt, ...details }, level);
+    log({ worker: "ledger-service", event, outcome: decided, ...this.#name, consumer, attempt, ...details }, level);
   }
 }
+
+const NO_CLAIM = { outcome: "stale", reason: "no_claim" } as const;

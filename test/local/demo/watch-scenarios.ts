@@ -68,9 +68,9 @@ export const watchScenarios: Scenario[] = [
       assert.equal(expected.outcome, "expected");
       const job = await until("the expectation to be called off", async () => {
         const record = await stack.record(jobId);
-        return (record?.expectation?.cancelledBy ?? null) === null ? undefined : (record ?? undefined);
+        return (record?.expectations[0]?.cancelledBy ?? null) === null ? undefined : (record ?? undefined);
       });
-      assert.equal(job.expectation?.cancelledBy, "reconciler");
+      assert.equal(job.expectations[0]?.cancelledBy, "reconciler");
       assert.equal(job.watch, null);
       await until("the third answer to be logged", () =>
         reconciled(stack, jobId, "not_arrived").length === 2 ? true : undefined,

@@ -17,11 +17,12 @@ const CLAIM: Omit<ClaimView, "consumer"> = {
   attempt: 1,
   fence: 7,
   maxAttempts: 10,
+  openedAt: 1,
   claimedAt: 1,
   changedAt: 2,
   leaseExpiresAt: null,
   retryAt: null,
-  settledAt: 2,
+  endedAt: 2,
   error: null,
   result: null,
   dispatchedTo: [],
@@ -36,7 +37,7 @@ const RECORD: JobView = {
   conflict: false,
   claims: [ARCHIVE, INDEX],
   unfinished: [],
-  expectation: null,
+  expectations: [],
   watch: null,
 };
 

@@ -74,12 +74,17 @@ const METHODS: Record<string, Method> = {
     may: {},
     outcomes: ["expected", "arrived"],
   },
-  "CALLER cancelExpectation": { must: job, may: {}, outcomes: ["cancelled", "arrived", "none", "not_yours"] },
+  "CALLER cancelExpectation": { must: job, may: {}, outcomes: ["cancelled", "arrived", "none"] },
   "ADMIN inspect": { must: operation, may: { body: fc.boolean() }, outcomes: ["record", "null"] },
   "ADMIN reopen": {
     must: { ...operation, consumer: name },
-    may: { eventType: type },
+    may: { eventType: type, refresh: fc.boolean() },
     outcomes: ["reopened", "open", "unknown"],
+  },
+  "ADMIN abandon": {
+    must: { ...operation, consumer: name },
+    may: {},
+    outcomes: ["abandoned", "ended", "unknown"],
   },
   "INTAKE ingest": { must: { namespace, jobId, event }, may: {}, outcomes: ["accepted", "duplicate"] },
   "INTAKE redispatch": {

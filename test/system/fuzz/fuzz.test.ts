@@ -23,8 +23,8 @@ beforeAll(async () => {
 afterAll(() => stack.close());
 
 describe("deliveries", () => {
-  /** By job, the body that was accepted first. */
-  const accepted = new Map<string, Buffer>();
+  /** By job, the bodies that were accepted: while its consumers are at work a newer one takes the older one's place. */
+  const accepted = new Map<string, Buffer[]>();
   const refused = new Set<string>();
   let objects: string[];
 
@@ -39,7 +39,7 @@ describe("deliveries", () => {
           const { status } = await send(stack, body, options);
           expect(statuses).toContain(status);
           if (jobId === undefined) refused.add(described.jobId);
-          else if (!accepted.has(jobId)) accepted.set(jobId, body);
+          else accepted.set(jobId, [...(accepted.get(jobId) ?? []), body]);
         }),
         parameters,
       );
@@ -52,8 +52,9 @@ describe("deliveries", () => {
     async () => {
       expect(accepted.size).toBeGreaterThan(0);
       expect(await jobObjects(stack)).toHaveLength(objects.length + accepted.size);
-      for (const [jobId, body] of accepted) {
-        expect(await storedBytes(stack, jobId)).toEqual(body);
+      for (const [jobId, bodies] of accepted) {
+        const stored = await storedBytes(stack, jobId);
+        expect(bodies).toContainEqual(stored);
       }
       const unknown = [...refused].filter((jobId) => !accepted.has(jobId));
       for (const jobId of unknown) expect(await recordNamed(jobId)).toBeUndefined();
@@ -102,8 +103,8 @@ async function heldFor(args: unknown): Promise<unknown> {
   const jobId = typeof args === "object" && args !== null && "jobId" in args ? args.jobId : undefined;
   const record = await recordNamed(jobId);
   if (record === undefined) return undefined;
-  const { events, expectation, claims } = record;
-  return { events, expectation, claim: claims.find(({ consumer }) => consumer === "caller") };
+  const { events, expectations, claims } = record;
+  return { events, expectations, claim: claims.find(({ consumer }) => consumer === "caller") };
 }
 
 /** Of a list of answers, each one's. */

@@ -68,7 +68,7 @@ describe("ingest", () => {
     });
     await ingest("in-expected");
     const job = await stack.untilSettled("in-expected");
-    expect(job).toMatchObject({ expectation: { by: "caller", arrived: true }, watch: null });
+    expect(job).toMatchObject({ expectations: [{ by: "caller", cancelledBy: null }], watch: null });
   });
 });
 

@@ -79,7 +79,7 @@ describe.concurrent("a ledger that does not answer at all", () => {
     await faultyLedger(stack).shortenLease("job-35-queue", SHORT_LEASE_MS);
     await observedQueue(stack).order("job-35-queue", "scripted", "hold");
     expect(await attempt("job-35-queue")).toBe(503);
-    expect((await stack.claimOf("job-35-queue", "receiver"))?.settledAt).toBeNull();
+    expect((await stack.claimOf("job-35-queue", "receiver"))?.endedAt).toBeNull();
     await observedQueue(stack).order("job-35-queue", "scripted", "pass");
     expect((await deliver("job-35-queue")).status).toBe(202);
     expect(await observedQueue(stack).messages("job-35-queue")).toEqual({ ...TWO_EACH, scripted: 1 });

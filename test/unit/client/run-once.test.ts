@@ -28,7 +28,7 @@ describe("a claim to be had", () => {
       status: "completed",
       attempt: 1,
       fence: T0,
-      settledAt: T0,
+      endedAt: T0,
       result: { keys: ["job-done/0"] },
     });
     expect(await steps(jobId)).toEqual(["claim 1", "complete 1"]);
@@ -55,7 +55,7 @@ describe("a claim to be had", () => {
     const ran = await runOnce(ledger, { jobId: "job-brought", event }, async (job) => job.payload() ?? null);
     expect(ran).toMatchObject({ outcome: "done", result: { n: 1 } });
     expect((await record("job-brought"))?.events).toEqual([
-      { type: "job.failed", source: "poll", bytes: 7, receivedAt: T0 },
+      { type: "job.failed", source: "poll", bytes: 7, receivedAt: T0, replaced: [] },
     ]);
   });
 

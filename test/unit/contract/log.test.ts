@@ -56,23 +56,39 @@ describe("log lines", () => {
     );
   });
 
-  test("tell once, at level error, of a holder that died on its last attempt", async () => {
-    await index.claim({ jobId: "log-last", event: EVENT, maxAttempts: 1 });
-    await endLease("log-last", "index", 1_000);
+  test.each([
+    ["its holder died on its last attempt", "exhausted", { maxAttempts: 1 }],
+    ["its holder gave it up for good", "release", { maxAttempts: 1 }],
+    ["its last attempt failed", "release", { maxAttempts: 1 }],
+  ])("tell once, at level error, of a claim given up: %s", async (why, by, options) => {
+    const jobId = `log ${why}`;
+    await index.claim({ jobId, event: EVENT, token: "t", ...options });
+    if (by === "exhausted") await endLease(jobId, "index", 1_000);
+    const permanent = why.includes("for good");
     const lines = await logged(async () => {
-      await index.claim({ jobId: "log-last" });
-      await ledger("mail").claim({ jobId: "log-last" });
+      if (by === "release") await index.release({ jobId, token: "t", permanent, error: "canary" });
+      await index.claim({ jobId });
+      await ledger("mail").claim({ jobId });
     });
-    expect(lines.filter((line) => line.includes("exhausted")).map((line): unknown => JSON.parse(line))).toEqual([
+    const given = { namespace: "n", jobId, consumer: "index", attempt: 1, by, maxAttempts: 1 };
+    expect(lines.filter((line) => line.includes("gave_up")).map((line): unknown => JSON.parse(line))).toEqual([
+      { level: "error", worker: "ledger-service", event: "gave_up", outcome: "failed", ...given },
+    ]);
+    expect(lines.join()).not.toContain('"event":"release"');
+    expect(lines.join()).not.toContain("canary");
+  });
+
+  test("tell once of a body that was replaced, with both sizes", async () => {
+    await index.claim({ jobId: "log-replaced", event: EVENT, token: "t" });
+    const newer = { ...EVENT, body: `${EVENT.body} ` };
+    const lines = await logged(async () => {
+      for (let count = 0; count < 2; count++) await index.claim({ jobId: "log-replaced", event: newer });
+    });
+    expect(lines.map((line) => JSON.parse(line)).filter(({ event }) => event === "event")).toEqual([
       {
-        level: "error",
-        worker: "ledger-service",
-        event: "exhausted",
-        outcome: "failed",
-        namespace: "n",
-        jobId: "log-last",
-        consumer: "index",
-        attempt: 1,
+        ...{ level: "info", worker: "ledger-service", event: "event", outcome: "replaced" },
+        ...{ namespace: "n", jobId: "log-replaced", consumer: "index" },
+        ...{ type: "job.completed", bytes: 19, previousBytes: 18 },
       },
     ]);
   });

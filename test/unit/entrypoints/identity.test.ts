@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "vitest";
 import { LedgerError } from "../../../ledger-service/contract/index.ts";
-import { identityOf, objectName, parseObjectName } from "../../../ledger-service/src/entrypoints/identity.ts";
+import { identityOf } from "../../../ledger-service/src/entrypoints/identity.ts";
 
 const name64 = "a".repeat(64);
 
@@ -52,21 +52,5 @@ describe("identityOf", () => {
     expect(() => identityOf({ namespace: "Canary", consumer: "c" })).toThrow(
       expect.objectContaining({ message: expect.not.stringContaining("Canary") }),
     );
-  });
-});
-
-describe("an object's name", () => {
-  test.each([
-    ["media", "job_a", "media:job_a"],
-    ["a", "b:c", "a:b:c"],
-    ["a", ":", "a::"],
-    ["a", "🎬/é", "a:🎬/é"],
-  ])("of %s and %s is %s, and back", (namespace, jobId, name) => {
-    expect(objectName(namespace, jobId)).toBe(name);
-    expect(parseObjectName(name)).toEqual({ namespace, jobId });
-  });
-
-  test.each([undefined, "", "job_a", ":job_a"])("is not %j", (name) => {
-    expect(() => parseObjectName(name)).toThrow("<namespace>:<job_id>");
   });
 });

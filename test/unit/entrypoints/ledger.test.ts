@@ -1,10 +1,11 @@
 // The entrypoints as a caller sees them, over RPC: identity from the binding's props alone, namespaces apart, what is
 // assumed where the caller says nothing, and that a record never shows a token.
 
+import { runInDurableObject } from "cloudflare:test";
 import { exports } from "cloudflare:workers";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { JobLedger } from "../../../ledger-service/src/object/job-ledger.ts";
-import { endLease, EVENT, evict, jobObject, ledger, OTHER_EVENT, rowsOf, spoil } from "../object/job-object.ts";
+import { endLease, EVENT, evict, jobObject, ledger, OTHER_EVENT, rowsOf } from "../object/job-object.ts";
 
 const index = ledger("index");
 
@@ -248,7 +249,11 @@ describe("renew", () => {
 
   test("one job that cannot be reached does not hold up the rest", async () => {
     for (const jobId of ["before", "broken", "after"]) await index.claim({ jobId, event: EVENT, token: "a" });
-    await spoil("broken");
+    await runInDurableObject(jobObject("broken"), (_, { storage }) => {
+      vi.spyOn(storage, "transactionSync").mockImplementationOnce(() => {
+        throw new Error("lost by the test");
+      });
+    });
     const answers = await index.renew({
       claims: ["before", "broken", "after"].map((jobId) => ({ jobId, token: "a" })),
     });
@@ -257,6 +262,19 @@ describe("renew", () => {
       ["broken", "unavailable"],
       ["after", "ok"],
     ]);
+  });
+
+  test("one job whose object hangs is unavailable in time for the others, whose leases are renewed", async () => {
+    for (const jobId of ["prompt", "hanging"]) await index.claim({ jobId, event: EVENT, token: "a" });
+    const { renew } = JobLedger.prototype;
+    let calls = 0;
+    Reflect.set(JobLedger.prototype, "renew", function (this: JobLedger, ...args: Parameters<typeof renew>) {
+      return calls++ === 0 ? new Promise(() => undefined) : Reflect.apply(renew, this, args);
+    });
+    onTestFinished(() => void Reflect.set(JobLedger.prototype, "renew", renew));
+    const claims = ["hanging", "prompt"].map((jobId) => ({ jobId, token: "a" }));
+    const answers = await index.renew({ claims, leaseMs: 1_000 });
+    expect(answers.map(({ outcome }) => outcome)).toEqual(["unavailable", "ok"]);
   });
 });
 

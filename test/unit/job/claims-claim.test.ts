@@ -3,7 +3,7 @@
 
 import { describe, expect, test } from "vitest";
 import type { ClaimEntry } from "../../../ledger-service/src/job/record.ts";
-import { claim, type ClaimDecision } from "../../../ledger-service/src/job/claims.ts";
+import { claim, type ClaimDecision, release } from "../../../ledger-service/src/job/claims.ts";
 import {
   ANY,
   cases,
@@ -25,19 +25,17 @@ const YEAR_LATER = 1_000_000 + 31_536_000_000;
 
 /** What a claim is told, but for the caller's token, which `claimed` gives back. */
 type Told = Exclude<ClaimDecision, { outcome: "claimed" }> | Omit<ClaimDecision & { outcome: "claimed" }, "token">;
-/**
- * `granted`: the caller has a new attempt. `kept`: the holder goes on with its own, under a new lease. `exhausted`: the claim
- * was found to have used up its attempts.
- */
-type Effect = "unchanged" | "granted" | "kept" | "exhausted";
+/** `granted`: the caller has a new attempt. `exhausted`: the claim was found to have used up its attempts. */
+type Effect = "unchanged" | "granted" | "exhausted";
 
 const unknown: Told = { outcome: "unknown" };
-const claimed = (attempt: number, fence: number, leaseExpiresAt: number): Told => ({
+const claimed = (attempt: number, fence: number, leaseExpiresAt: number, vanished = 0): Told => ({
   outcome: "claimed",
   attempt,
   fence,
   leaseExpiresAt,
   eventType: "job.completed",
+  ...(vanished > 0 && { vanished }),
 });
 const inProgress = (attempt: number): Told => ({
   outcome: "in_progress",
@@ -61,6 +59,13 @@ const failed: Told = {
   failedAt: 1_020_000,
   error: "no such artifact",
 };
+const abandoned: Told = {
+  outcome: "failed",
+  attempt: 1,
+  fence: 1_000_000,
+  failedAt: 1_030_000,
+  error: "abandoned by ann",
+};
 const exhausted = (failedAt: number): Told => ({
   outcome: "failed",
   attempt: 3,
@@ -77,26 +82,19 @@ const TABLE = cases<[told: Told, effect: Effect]>([
   // While the lease lives its holder gets the same answer again, anyone else is told when it ends.
   ["claimed", HELD, [1_000_000, 1_059_999], claimed(1, 1_000_000, 1_060_000), "unchanged"],
   ["claimed", NOT_HELD, [1_000_000, 1_059_999], inProgress(1), "unchanged"],
-  // From the end of the lease on whoever comes first has it, were it a year later; its holder goes on where it was.
-  ["claimed", NOT_HELD, [1_060_000], claimed(2, 1_060_000, 1_090_000), "granted"],
-  ["claimed", NOT_HELD, [1_060_001], claimed(2, 1_060_001, 1_090_001), "granted"],
-  ["claimed", NOT_HELD, [YEAR_LATER], claimed(2, 31_537_000_000, 31_537_030_000), "granted"],
-  ["claimed", HELD, [1_060_000], claimed(1, 1_000_000, 1_090_000), "kept"],
-  ["claimed", HELD, [1_060_001], claimed(1, 1_000_000, 1_090_001), "kept"],
-  ["claimed", HELD, [YEAR_LATER], claimed(1, 1_000_000, 31_537_030_000), "kept"],
+  // From the end of the lease on whoever comes first has it, were it a year later: also its holder, with another attempt.
+  ["claimed", ANY, [1_060_000], claimed(2, 1_060_000, 1_090_000, 1), "granted"],
+  ["claimed", ANY, [1_060_001], claimed(2, 1_060_001, 1_090_001, 1), "granted"],
+  ["claimed", ANY, [YEAR_LATER], claimed(2, 31_537_000_000, 31_537_030_000, 1), "granted"],
   // The last attempt is an attempt like any other until its lease ends.
   ["claimed, last attempt", HELD, [1_000_000, 1_059_999], claimed(3, 1_000_000, 1_060_000), "unchanged"],
   ["claimed, last attempt", NOT_HELD, [1_000_000, 1_059_999], inProgress(3), "unchanged"],
-  ["claimed, last attempt", NOT_HELD, [1_060_000], exhausted(1_060_000), "exhausted"],
-  ["claimed, last attempt", NOT_HELD, [1_060_001], exhausted(1_060_001), "exhausted"],
-  ["claimed, last attempt", HELD, [1_060_000], claimed(3, 1_000_000, 1_090_000), "kept"],
-  ["claimed, last attempt", HELD, [1_060_001], claimed(3, 1_000_000, 1_090_001), "kept"],
+  ["claimed, last attempt", ANY, [1_060_000], exhausted(1_060_000), "exhausted"],
+  ["claimed, last attempt", ANY, [1_060_001], exhausted(1_060_001), "exhausted"],
   ["claimed, no limit", HELD, [1_000_000, 1_059_999], claimed(3, 1_000_000, 1_060_000), "unchanged"],
   ["claimed, no limit", NOT_HELD, [1_000_000, 1_059_999], inProgress(3), "unchanged"],
-  ["claimed, no limit", NOT_HELD, [1_060_000], claimed(4, 1_060_000, 1_090_000), "granted"],
-  ["claimed, no limit", NOT_HELD, [1_060_001], claimed(4, 1_060_001, 1_090_001), "granted"],
-  ["claimed, no limit", HELD, [1_060_000], claimed(3, 1_000_000, 1_090_000), "kept"],
-  ["claimed, no limit", HELD, [1_060_001], claimed(3, 1_000_000, 1_090_001), "kept"],
+  ["claimed, no limit", ANY, [1_060_000], claimed(4, 1_060_000, 1_090_000, 1), "granted"],
+  ["claimed, no limit", ANY, [1_060_001], claimed(4, 1_060_001, 1_090_001, 1), "granted"],
   // Released: nobody before its time, whoever comes first afterwards.
   ["released", ANY, [1_010_000, 1_039_999], deferred, "unchanged"],
   ["released", ANY, [1_040_000], claimed(2, 1_040_000, 1_070_000), "granted"],
@@ -108,6 +106,7 @@ const TABLE = cases<[told: Told, effect: Effect]>([
   ["completed", ANY, [1_020_000, 1_059_999, 1_060_000, YEAR_LATER], completed, "unchanged"],
   ["failed", ANY, [1_020_000, 1_059_999, 1_060_000, YEAR_LATER], failed, "unchanged"],
   ["exhausted", ANY, [1_070_000, YEAR_LATER], exhausted(1_070_000), "unchanged"],
+  ["abandoned", ANY, [1_030_000, YEAR_LATER], abandoned, "unchanged"],
 ]);
 
 describe.each([
@@ -136,11 +135,14 @@ function after(
   now: number,
 ): ClaimEntry | undefined {
   if (effect === "unchanged") return held;
-  if (effect === "kept" && held?.status === "claimed") return { ...held, changedAt: now, leaseExpiresAt: now + 30_000 };
   if (told.outcome === "unknown") throw new Error("an unknown job has no claim");
   const { attempt, fence } = told;
   const history = held?.history ?? [];
-  const common = { consumer: "index", eventType: "job.completed", attempt, fence, maxAttempts: 3, dispatchedTo: [] };
+  const openedAt = held?.openedAt ?? 1_000_000;
+  const common = {
+    ...{ consumer: "index", eventType: "job.completed", attempt, fence, maxAttempts: 3, openedAt },
+    dispatchedTo: [],
+  };
   if (effect === "granted") {
     return {
       ...common,
@@ -150,6 +152,7 @@ function after(
       status: "claimed",
       token,
       leaseExpiresAt: now + 30_000,
+      vanished: held?.status === "claimed" ? 1 : 0,
     };
   }
   const error = EXHAUSTED_ERROR;
@@ -173,6 +176,37 @@ describe("claim", () => {
     expect(outcome).toEqual({ ...claimed(1, 1_000_000, 1_030_000), token: "a" });
     expect(record.events).toEqual([EVENT]);
     expect([...record.claims.keys()]).toEqual(["index"]);
+  });
+
+  test("a crash loop with one token uses up its attempts; a reply that was lost within the lease changes nothing", () => {
+    let record = STATES["event only"];
+    const told: string[] = [];
+    for (let count = 0; count < 12; count++) {
+      for (const now of [2_000_000 + count * 30_000, 2_000_001 + count * 30_000]) {
+        const { outcome, record: after } = claim(record, claimCommand("same"), now);
+        record = after;
+        told.push("attempt" in outcome ? `${outcome.outcome} ${outcome.attempt}` : outcome.outcome);
+      }
+    }
+    const attempts = [1, 2, 3].flatMap((attempt) => [`claimed ${attempt}`, `claimed ${attempt}`]);
+    expect(told).toEqual([...attempts, ...Array.from({ length: 18 }, () => "failed 3")]);
+    expect(claimIn(record)?.history).toHaveLength(4);
+  });
+
+  test("counts the attempts in a row that vanished without a word, until one of them settles", () => {
+    let record = STATES["event only"];
+    const told: unknown[] = [];
+    for (const now of [2_000_000, 2_030_000, 2_060_000]) {
+      const decided = claim(record, { ...claimCommand(`t${now}`), maxAttempts: null }, now);
+      record = decided.record;
+      told.push("vanished" in decided.outcome ? decided.outcome.vanished : 0);
+    }
+    const back = { consumer: "index", token: "t2060000", error: null, retryAfterMs: 0, permanent: false };
+    record = release(record, back, 2_060_001).record;
+    const { outcome } = claim(record, claimCommand("t"), 2_060_001);
+    expect(told).toEqual([0, 1, 2]);
+    expect(outcome).toMatchObject({ outcome: "claimed", attempt: 4 });
+    expect(outcome).not.toHaveProperty("vanished");
   });
 
   test("with the token of the holder but of another consumer is another claim", () => {

@@ -1,13 +1,24 @@
 // A second event type for the same job: kept beside the first, flagged to the caller, and without any say in the job's
-// outcome.
+// outcome. And another body of a type that is known.
 
 import { describe, expect, test } from "vitest";
-import { EMPTY_RECORD } from "../../../ledger-service/src/job/record.ts";
+import type { BroughtEvent } from "../../../ledger-service/src/job/events.ts";
+import { EMPTY_RECORD, type EventEntry, type JobRecord } from "../../../ledger-service/src/job/record.ts";
 import { claim } from "../../../ledger-service/src/job/claims.ts";
-import { claimCommand, claimIn, EVENT, OTHER_EVENT, SAME_EVENT, type StateName, STATES } from "./states.ts";
+import {
+  claimCommand,
+  claimIn,
+  COMPLETED,
+  EVENT,
+  OTHER_EVENT,
+  recordOf,
+  SAME_EVENT,
+  type StateName,
+  STATES,
+} from "./states.ts";
 
-const event = (type: string) => ({ type, source: "webhook", bytes: 1, alerted: true }) as const;
-const withEvent = (token: string, brought: typeof SAME_EVENT | typeof OTHER_EVENT) => ({
+const event = (type: string) => ({ type, source: "webhook", bytes: 1, differs: true }) as const;
+const withEvent = (token: string, brought: BroughtEvent) => ({
   ...claimCommand(token),
   event: brought,
 });
@@ -24,6 +35,7 @@ const STATES_AND_OUTCOMES: [state: Exclude<StateName, "no record">, now: number,
   ["completed", 1_020_000, "completed"],
   ["failed", 1_020_000, "failed"],
   ["exhausted", 1_070_000, "failed"],
+  ["abandoned", 1_030_000, "failed"],
 ];
 
 describe("a second event type", () => {
@@ -38,14 +50,14 @@ describe("a second event type", () => {
     });
     expect(decided.record.events).toEqual([
       EVENT,
-      { type: "job.failed", order: 1, source: "poll", receivedAt: now, bytes: 15, alerted: true },
+      { type: "job.failed", order: 1, source: "poll", receivedAt: now, bytes: 15, replaced: [] },
     ]);
     expect(decided.record.claims).toEqual(without.record.claims);
   });
 
   test.each(STATES_AND_OUTCOMES)("%s, at %i, a second time: the conflict again, kept once", (state, now) => {
     const first = claim(STATES[state], withEvent("another", OTHER_EVENT), now);
-    const again = claim(first.record, withEvent("another", OTHER_EVENT), now);
+    const again = claim(first.record, withEvent("another", { ...OTHER_EVENT, differs: false }), now);
     expect(again.outcome).toEqual(first.outcome);
     expect(again.record).toBe(first.record);
   });
@@ -62,15 +74,54 @@ describe("a second event type", () => {
     expect(outcome).toMatchObject({ outcome: "claimed", eventType: "job.completed" });
     expect(claimIn(record)).toMatchObject({ eventType: "job.completed" });
   });
+});
 
-  test("the same type with other bytes or from another source is the same event", () => {
-    const command = {
-      ...claimCommand("a"),
-      event: { type: "job.completed", source: "poll", bytes: 999, alerted: true } as const,
-    };
-    const decided = claim(STATES.completed, command, 1_030_000);
-    expect(decided.outcome).not.toHaveProperty("conflict");
-    expect(decided.record).toBe(STATES.completed);
+describe("another body of a known type", () => {
+  const NEWER = { type: "job.completed", source: "webhook", bytes: 99, differs: true } as const;
+  const newest = (now: number): EventEntry => ({ ...EVENT, bytes: 99, replaced: [{ at: now, bytes: 18 }] });
+  const DONE = recordOf({ ...COMPLETED, dispatchedTo: [] });
+
+  test.each<[string, JobRecord, now: number]>([
+    ["a consumer has not claimed", STATES["event only"], 1_000_500],
+    ["a consumer is at work", STATES.claimed, 1_010_000],
+    ["a consumer is to try again", STATES.released, 1_010_000],
+    ["a claim was reopened", STATES.reopened, 1_030_000],
+    ["whom it was dispatched to has not claimed", STATES.completed, 1_030_000],
+  ])("takes the older one's place while %s", (_, before, now) => {
+    const { record, outcome } = claim(before, { ...withEvent("r", NEWER), consumer: "receiver" }, now);
+    expect(record.events).toEqual([newest(now)]);
+    expect(outcome).toMatchObject({ outcome: "completed" });
+    expect(outcome).not.toHaveProperty("conflict");
+  });
+
+  test.each<[string, JobRecord]>([
+    ["everybody has finished", DONE],
+    ["the last one failed", STATES.failed],
+    ["the last one was abandoned", STATES.abandoned],
+  ])("is not kept once %s", (_, before) => {
+    expect(claim(before, withEvent("a", NEWER), 1_040_000).record).toBe(before);
+  });
+
+  test("of a second type takes that type's place, and is the same conflict", () => {
+    const { record: both } = claim(STATES.claimed, withEvent("a", OTHER_EVENT), 1_010_000);
+    const { record, outcome } = claim(both, withEvent("a", { ...OTHER_EVENT, bytes: 16 }), 1_020_000);
+    expect(record.events.map(({ type, bytes, replaced }) => [type, bytes, replaced.length])).toEqual([
+      ["job.completed", 18, 0],
+      ["job.failed", 16, 1],
+    ]);
+    expect(outcome).toMatchObject({ conflict: { recorded: "job.completed", received: "job.failed" } });
+  });
+
+  test("keeps the times and sizes of the last 20", () => {
+    let record = STATES["event only"];
+    for (let count = 1; count <= 21; count++) {
+      ({ record } = claim(record, { ...withEvent("r", { ...NEWER, bytes: 100 + count }), consumer: "r" }, count));
+    }
+    expect(record.events[0]?.replaced.map(({ bytes }) => bytes)).toEqual([
+      101,
+      ...Array.from({ length: 19 }, (_, i) => 102 + i),
+    ]);
+    expect(record.events[0]).toMatchObject({ bytes: 121, receivedAt: 1_000_000 });
   });
 });
 

@@ -38,6 +38,8 @@ const TABLE = cases<[outcome: RenewOutcome, effect: "unchanged" | "renewed"]>([
   ["failed", NOT_HELD, [1_020_000, 1_060_000], taken, "unchanged"],
   ["exhausted", HELD, [1_070_000, 9_000_000], settled, "unchanged"],
   ["exhausted", NOT_HELD, [1_070_000, 9_000_000], taken, "unchanged"],
+  ["abandoned", HELD, [1_030_000, 9_000_000], settled, "unchanged"],
+  ["abandoned", NOT_HELD, [1_030_000, 9_000_000], taken, "unchanged"],
 ]);
 
 describe("renew", () => {

@@ -6,6 +6,7 @@ import type { ReopenOutcome } from "../../../ledger-service/contract/index.ts";
 import type { ClaimEntry } from "../../../ledger-service/src/job/record.ts";
 import { claim, complete, release, renew, reopen } from "../../../ledger-service/src/job/claims.ts";
 import {
+  ABANDONED,
   CLAIMED,
   claimCommand,
   claimIn,
@@ -22,7 +23,12 @@ import {
   STATES,
 } from "./states.ts";
 
-const reopening = (eventType: string | null = null) => ({ actor: "ann", consumer: "index", eventType });
+const reopening = (eventType: string | null = null, refresh = false) => ({
+  actor: "ann",
+  consumer: "index",
+  eventType,
+  refresh,
+});
 
 const reopened: ReopenOutcome = { outcome: "reopened" };
 const openClaimed: ReopenOutcome = { outcome: "open", status: "claimed" };
@@ -36,9 +42,11 @@ function open(found: ClaimEntry, at: number, ended: { error?: string; result?: s
   const kept = { consumer, eventType, attempt, fence, maxAttempts, claimedAt, dispatchedTo };
   return {
     ...kept,
+    openedAt: at,
     changedAt: at,
     history: [...history, { at, actor: "ann", verb: "reopen", status: "reopened", attempt, ...ended }],
     status: "reopened",
+    refresh: false,
   };
 }
 
@@ -59,6 +67,7 @@ const TABLE: Row[] = [
   ["completed", 1_030_000, reopened, open(COMPLETED, 1_030_000, { result: '{"rows":3}' })],
   ["failed", 1_030_000, reopened, open(FAILED, 1_030_000, { error: "no such artifact" })],
   ["exhausted", 1_080_000, reopened, open(EXHAUSTED, 1_080_000, { error: EXHAUSTED_ERROR })],
+  ["abandoned", 1_080_000, reopened, open(ABANDONED, 1_080_000, {})],
 ];
 
 describe("reopen", () => {
@@ -108,6 +117,15 @@ describe("reopen", () => {
       ["claimed", 3],
       ["failed", 3],
     ]);
+  });
+
+  test("asked to refresh once more, of a claim that is reopened, remembers it; not asked, forgets nothing", () => {
+    const { record: plain } = reopen(STATES.failed, reopening(), 1_030_000);
+    const { record: asked, outcome } = reopen(plain, reopening(null, true), 1_030_001);
+    expect(outcome).toEqual(reopened);
+    expect(claimIn(asked)).toMatchObject({ status: "reopened", refresh: true, openedAt: 1_030_001 });
+    expect(reopen(asked, reopening(), 1_030_002).record).toBe(asked);
+    expect(reopen(asked, reopening(null, true), 1_030_002).record).toBe(asked);
   });
 
   test("keeps a result of none out of the history", () => {

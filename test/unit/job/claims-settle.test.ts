@@ -39,12 +39,12 @@ const noClaim: Stale = { outcome: "stale", reason: "no_claim" };
 
 /** What a settle turns the claim it found into. */
 function settledAs(found: ClaimEntry, end: Omit<HistoryRecord, "attempt" | "actor">): Kept & { token: string } {
-  const { consumer, eventType, attempt, fence, maxAttempts, claimedAt, dispatchedTo } = found;
+  const { consumer, eventType, attempt, fence, maxAttempts, openedAt, claimedAt, dispatchedTo } = found;
   const history = [...found.history, { ...end, actor: "index", attempt }];
-  const kept = { consumer, eventType, attempt, fence, maxAttempts, claimedAt, dispatchedTo };
+  const kept = { consumer, eventType, attempt, fence, maxAttempts, openedAt, claimedAt, dispatchedTo };
   return { ...kept, changedAt: end.at, history, token: "held" };
 }
-type Kept = Omit<ClaimEntry & { status: "reopened" }, "status">;
+type Kept = Omit<ClaimEntry & { status: "reopened" }, "status" | "refresh">;
 
 const completed = (found: ClaimEntry, at: number): ClaimEntry => ({
   ...settledAs(found, { at, verb: "complete", status: "completed" }),
@@ -83,6 +83,7 @@ const NEVER_THE_OWNER: Row<Stale>[] = [
   ["completed", NOT_HELD, [1_020_000, 1_059_999, 1_060_000], taken, "unchanged"],
   ["failed", NOT_HELD, [1_020_000, 1_059_999, 1_060_000], taken, "unchanged"],
   ["exhausted", NOT_HELD, [1_070_000, 1_070_001], taken, "unchanged"],
+  ["abandoned", NOT_HELD, [1_030_000, 1_060_001], taken, "unchanged"],
 ];
 
 function expectNext(before: JobRecord, after: JobRecord, next: Next, now: number): void {
@@ -104,6 +105,7 @@ describe("complete", () => {
     ["failed", HELD, [1_020_000, 1_059_999, 1_060_000], settled, "unchanged"],
     // Given up, not superseded: what the last attempt finished counts.
     ["exhausted", HELD, [1_070_000, 9_000_000], ok, completed],
+    ["abandoned", HELD, [1_030_000, 9_000_000], ok, completed],
   ];
 
   test.each(cases(table))("%s, token %s, at %i: %o", (state, token, now, outcome, next) => {
@@ -161,6 +163,7 @@ describe("release", () => {
     ["failed", HELD, [1_020_000, 1_059_999, 1_060_000], over, "unchanged"],
     // A release after the attempts were used up: the ledger settled it, by another verb.
     ["exhausted", HELD, [1_070_000, 9_000_000], settled, "unchanged"],
+    ["abandoned", HELD, [1_030_000, 9_000_000], settled, "unchanged"],
   ];
   const forLater: Row<ReleaseOutcome>[] = [
     ...onlyTheFirstCounts,

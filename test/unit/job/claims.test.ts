@@ -3,28 +3,31 @@
 
 import { describe, expect, test } from "vitest";
 import { EMPTY_RECORD, type JobRecord } from "../../../ledger-service/src/job/record.ts";
-import { claim, complete, release, renew, reopen } from "../../../ledger-service/src/job/claims.ts";
-import { ANY, claimCommand, claimIn, OTHER_EVENT, SAME_EVENT, type StateName, STATES } from "./states.ts";
+import { abandon, claim, complete, expire, release, renew, reopen } from "../../../ledger-service/src/job/claims.ts";
+import { ANY, claimCommand, claimIn, EXHAUSTED, OTHER_EVENT, SAME_EVENT, type StateName, STATES } from "./states.ts";
 
 type Command = (record: JobRecord, token: string, now: number) => { record: JobRecord; outcome: { outcome: string } };
 
+const reopening = { actor: "ann", consumer: "index", eventType: null, refresh: false };
 const owner = (token: string) => ({ consumer: "index", token });
 const COMMANDS: Record<string, Command> = {
   claim: (record, token, now) => claim(record, claimCommand(token), now),
   "claim with the event": (record, token, now) => claim(record, { ...claimCommand(token), event: SAME_EVENT }, now),
   "claim with another event": (record, token, now) =>
-    claim(record, { ...claimCommand(token), event: OTHER_EVENT }, now),
+    claim(record, { ...claimCommand(token), event: { ...OTHER_EVENT, differs: !has(record, OTHER_EVENT.type) } }, now),
   complete: (record, token, now) => complete(record, { ...owner(token), result: "1", dispatchedTo: ["mail"] }, now),
   release: (record, token, now) =>
     release(record, { ...owner(token), error: "e", retryAfterMs: 1_000, permanent: false }, now),
   "release for good": (record, token, now) =>
     release(record, { ...owner(token), error: "e", retryAfterMs: 0, permanent: true }, now),
   renew: (record, token, now) => renew(record, { ...owner(token), leaseMs: 30_000 }, now),
-  reopen: (record, _, now) => reopen(record, { actor: "ann", consumer: "index", eventType: null }, now),
+  reopen: (record, _, now) => reopen(record, reopening, now),
+  abandon: (record, _, now) => abandon(record, { actor: "ann", consumer: "index" }, now),
 };
+const has = (record: JobRecord, type: string) => record.events.some((event) => event.type === type);
 /** Around every bound of states.ts, and a clock that has stepped back behind all of them. */
 const TIMES = [1, 999_999, 1_000_000, 1_039_999, 1_040_000, 1_059_999, 1_060_000, 1_060_001, 1_070_000, 9_000_000];
-const REFUSALS = ["stale", "in_progress", "deferred", "completed", "unknown", "open"];
+const REFUSALS = ["stale", "in_progress", "deferred", "completed", "unknown", "open", "ended"];
 
 const NAMES: StateName[] = [
   "no record",
@@ -37,6 +40,7 @@ const NAMES: StateName[] = [
   "completed",
   "failed",
   "exhausted",
+  "abandoned",
 ];
 
 describe.each(NAMES)("from %s", (name) => {
@@ -74,7 +78,7 @@ function faultsOf(before: JobRecord, after: JobRecord, now: number): string[] {
     "the time of the change is not now": changed && is?.changedAt !== now,
     "a token is in the history": /held|another|earlier|token/.test(JSON.stringify(is?.history ?? [])),
     "a new attempt has no higher fence": granted && is.fence <= (was?.fence ?? 0),
-    "the fence moved without a new attempt": changed && !granted && is?.fence !== was?.fence,
+    "the fence moved without a new attempt": changed && !granted && (is?.fence ?? 0) !== (was?.fence ?? 0),
   };
   return Object.entries(faults).flatMap(([fault, found]) => (found ? [fault] : []));
 }
@@ -167,4 +171,19 @@ describe("the history", () => {
   });
 });
 
-const reopening = { actor: "ann", consumer: "index", eventType: null };
+describe("expire", () => {
+  test.each([
+    ["the last attempt, before its lease ends", STATES["claimed, last attempt"], 1_059_999, "claimed"],
+    ["the last attempt, at its lease's end", STATES["claimed, last attempt"], 1_060_000, "failed"],
+    ["an attempt with more to come", STATES.claimed, 9_000_000, "claimed"],
+    ["an attempt without limit", STATES["claimed, no limit"], 9_000_000, "claimed"],
+  ])("%s", (_, record, now, status) => {
+    const after = expire(record, now);
+    expect(claimIn(after)?.status).toBe(status);
+    expect(after === record).toBe(status === "claimed");
+  });
+
+  test("shows why", () => {
+    expect(claimIn(expire(STATES["claimed, last attempt"], 1_070_000))).toEqual(EXHAUSTED);
+  });
+});

@@ -5,7 +5,7 @@
 //   1_000_000  the event came; «index» claimed, its lease ends at 1_060_000
 //   1_010_000  released, to be taken again from 1_040_000
 //   1_020_000  completed, or failed
-//   1_030_000  reopened
+//   1_030_000  reopened, or abandoned
 //   1_070_000  found to be exhausted
 //
 // The token of the latest attempt is «held». «another» was never given out, «earlier» belongs to an attempt before.
@@ -24,7 +24,7 @@ export const EVENT: EventEntry = {
   source: "webhook",
   receivedAt: 1_000_000,
   bytes: 18,
-  alerted: true,
+  replaced: [],
 };
 export const SECOND_EVENT: EventEntry = {
   type: "job.failed",
@@ -32,7 +32,7 @@ export const SECOND_EVENT: EventEntry = {
   source: "webhook",
   receivedAt: 1_005_000,
   bytes: 15,
-  alerted: true,
+  replaced: [],
 };
 
 const RECEIVER: ClaimEntry = {
@@ -41,6 +41,7 @@ const RECEIVER: ClaimEntry = {
   attempt: 1,
   fence: 1_000_000,
   maxAttempts: null,
+  openedAt: 1_000_000,
   claimedAt: 1_000_000,
   changedAt: 1_000_000,
   dispatchedTo: ["index"],
@@ -60,6 +61,7 @@ const INDEX = {
   attempt: 1,
   fence: 1_000_000,
   maxAttempts: 3,
+  openedAt: 1_000_000,
   claimedAt: 1_000_000,
   changedAt: 1_000_000,
   dispatchedTo: [],
@@ -77,6 +79,7 @@ export const CLAIMED = {
   status: "claimed",
   token: "held",
   leaseExpiresAt: 1_060_000,
+  vanished: 0,
 } satisfies ClaimEntry;
 
 /** The third attempt of three. */
@@ -85,6 +88,7 @@ export const CLAIMED_LAST = {
   status: "claimed",
   token: "held",
   leaseExpiresAt: 1_060_000,
+  vanished: 0,
 } satisfies ClaimEntry;
 
 /** The third attempt, and as many more as it takes. */
@@ -105,6 +109,7 @@ export const RELEASED = {
 
 export const REOPENED = {
   ...INDEX_LAST,
+  openedAt: 1_030_000,
   changedAt: 1_030_000,
   history: [
     ...INDEX_LAST.history,
@@ -112,6 +117,7 @@ export const REOPENED = {
     { at: 1_030_000, actor: "ann", verb: "reopen", status: "reopened", attempt: 3, error: "no such artifact" },
   ],
   status: "reopened",
+  refresh: false,
 } satisfies ClaimEntry;
 
 export const COMPLETED = {
@@ -154,9 +160,20 @@ export const EXHAUSTED = {
   by: "exhausted",
 } satisfies ClaimEntry;
 
+/** «ann» ended the wait for it while its first attempt was held. */
+export const ABANDONED = {
+  ...INDEX,
+  changedAt: 1_030_000,
+  history: [...INDEX.history, { at: 1_030_000, actor: "ann", verb: "abandon", status: "abandoned", attempt: 1 }],
+  status: "abandoned",
+  token: "held",
+  abandonedAt: 1_030_000,
+  by: "ann",
+} satisfies ClaimEntry;
+
 export function recordOf(claim: ClaimEntry | null, events: EventEntry[] = [EVENT]): JobRecord {
   const claims = claim === null ? [RECEIVER] : [RECEIVER, claim];
-  return { events, claims: new Map(claims.map((entry) => [entry.consumer, entry])), job: null };
+  return { events, claims: new Map(claims.map((entry) => [entry.consumer, entry])), watch: null };
 }
 
 /** Every state that a command can meet. */
@@ -171,6 +188,7 @@ export const STATES = {
   completed: recordOf(COMPLETED),
   failed: recordOf(FAILED),
   exhausted: recordOf(EXHAUSTED),
+  abandoned: recordOf(ABANDONED),
 } satisfies Record<string, JobRecord>;
 
 export type StateName = keyof typeof STATES;
@@ -198,5 +216,5 @@ export const claimCommand = (token: string): ClaimCommand => ({
   leaseMs: 30_000,
   maxAttempts: 3,
 });
-export const SAME_EVENT = { type: "job.completed", source: "webhook", bytes: 18, alerted: true } as const;
-export const OTHER_EVENT = { type: "job.failed", source: "poll", bytes: 15, alerted: true } as const;
+export const SAME_EVENT = { type: "job.completed", source: "webhook", bytes: 18, differs: false } as const;
+export const OTHER_EVENT = { type: "job.failed", source: "poll", bytes: 15, differs: true } as const;

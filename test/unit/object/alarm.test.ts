@@ -15,11 +15,21 @@ import {
   OTHER_EVENT,
   rowsOf,
   setAlarm,
-  spoil,
   tablesOf,
 } from "./job-object.ts";
 
 const index = ledger("index");
+/** The next transaction, or cleanup, of this job's instance throws. */
+function failingOnce(jobId: string): Promise<void> {
+  return runInDurableObject(jobObject(jobId), (_, { storage }) => {
+    for (const method of ["transactionSync", "deleteAll"] as const) {
+      vi.spyOn(storage, method).mockImplementationOnce(() => {
+        throw new Error("canary-7f3a");
+      });
+    }
+  });
+}
+
 const SOON = { timeout: 4_000, interval: 10 };
 
 afterEach(() => {
@@ -83,11 +93,11 @@ describe("cleanup", () => {
       if (state === "dispatched") await index.complete({ jobId, token: "t", dispatchedTo: ["mail"] });
       if (state === "reopened") {
         await index.complete({ jobId, token: "t" });
-        const reopening = { actor: "ann", consumer: "index", eventType: null };
+        const reopening = { actor: "ann", consumer: "index", eventType: null, refresh: false };
         await runInDurableObject(jobObject(jobId), (job: JobLedger) => job.reopen(reopening));
       }
       await age(jobId, "index");
-      const kept = async () => (await rowsOf(jobId)).filter(({ kind }) => kind !== "job"); // that is the watch's
+      const kept = async () => (await rowsOf(jobId)).filter(({ kind }) => kind !== "watch");
       const before = await kept();
       await setAlarm(jobId, Date.now() + 60_000);
       expect(await runDurableObjectAlarm(jobObject(jobId))).toBe(true);
@@ -98,7 +108,7 @@ describe("cleanup", () => {
   test("gives way to the watch at a reopening, which is due at once", async () => {
     await finish("called-off", "index");
     expect(await alarmOf("called-off")).toBeGreaterThan(Date.now() + 60_000);
-    const reopening = { actor: "ann", consumer: "index", eventType: null };
+    const reopening = { actor: "ann", consumer: "index", eventType: null, refresh: false };
     await runInDurableObject(jobObject("called-off"), (job: JobLedger) => job.reopen(reopening));
     await vi.waitFor(async () => {
       expect(await index.inspect({ jobId: "called-off" })).toMatchObject({ watch: { rings: 1 } });
@@ -117,7 +127,7 @@ describe("an alarm", () => {
     expect(await rowsOf("alarm-early")).toEqual(before);
   });
 
-  test("before it is due, rung by the platform, is set again", async () => {
+  test("before it is due, run by the platform, is set again", async () => {
     await finish("early-real", "index");
     const due = await alarmOf("early-real");
     await evict("early-real");
@@ -134,8 +144,8 @@ describe("an alarm", () => {
   test("whose work throws is logged without what the error says, and set again", async () => {
     const errors = vi.spyOn(console, "error").mockImplementation(() => undefined);
     await finish("alarm-broken", "index");
-    await spoil("alarm-broken");
     const before = Date.now();
+    await failingOnce("alarm-broken");
     expect(await runDurableObjectAlarm(jobObject("alarm-broken"))).toBe(true);
     const due = await alarmOf("alarm-broken");
     expect(due).toBeGreaterThan(before);
@@ -146,21 +156,17 @@ describe("an alarm", () => {
     expect(lines[0]).not.toContain("canary-7f3a");
   });
 
-  test("whose work throws, rung by the platform, is set again, and does its work once it can", async () => {
+  test("whose work throws, run by the platform, is set again, and does its work once it can", async () => {
     const errors = vi.spyOn(console, "error").mockImplementation(() => undefined);
     await finish("mended", "index");
     await age("mended", "index");
-    const stored = await runInDurableObject(jobObject("mended"), (_, { storage: { kv } }) => [...kv.list()]);
-    await spoil("mended");
+    await failingOnce("mended");
     await setAlarm("mended", Date.now());
     await vi.waitFor(async () => {
       expect(errors).toHaveBeenCalled();
       expect(await alarmOf("mended")).toBeGreaterThan(Date.now());
     }, SOON);
-    await runInDurableObject(jobObject("mended"), async (_, { storage }) => {
-      for (const [key, value] of stored) storage.kv.put(key, value);
-      await storage.setAlarm(Date.now());
-    });
+    await setAlarm("mended", Date.now());
     await vi.waitFor(async () => expect(await tablesOf("mended")).toEqual([]), SOON);
   });
 

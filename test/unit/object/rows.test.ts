@@ -30,7 +30,7 @@ const complete = (job: JobLedger, token: string) =>
 const release = (job: JobLedger, token: string, permanent = false) =>
   job.release({ ...by(token), error: "e", retryAfterMs: 0, permanent });
 const renew = (job: JobLedger, token: string) => job.renew({ ...by(token), leaseMs: 900_000 });
-const reopen = (job: JobLedger) => job.reopen({ actor: "ann", consumer: "index", eventType: null });
+const reopen = (job: JobLedger) => job.reopen({ actor: "ann", consumer: "index", eventType: null, refresh: false });
 const conflicting = (job: JobLedger) => job.claim(claimOf("x", "index"), OTHER_EVENT, 0);
 
 const NOTHING: Cost = { rows: 0, alarms: 0 };
@@ -91,16 +91,29 @@ describe("rows written", () => {
     expect(await costOf("exhausted", (job) => claim(job, "b"))).toEqual(NOTHING);
   });
 
-  test("by a first conflict of an open job: 1, and by another none", async () => {
-    await index.claim({ jobId: "conflict-open", event: EVENT, token: "a" });
-    expect(await costOf("conflict-open", conflicting)).toEqual({ rows: 1, alarms: 0 });
-    expect(await costOf("conflict-open", conflicting)).toEqual(NOTHING);
+  test.each([
+    ["an open job", (jobId: string) => index.claim({ jobId, event: EVENT, token: "t" })],
+    ["a job that is over", (jobId: string) => finish(jobId, "index")],
+  ])("by a first conflict of %s: 1, and 1 for the alarm that tells of it; by another none", async (name, prepare) => {
+    const jobId = `conflict of ${name}`;
+    await prepare(jobId);
+    await runInDurableObject(jobObject(jobId), (_, { storage }) => storage.deleteAlarm());
+    expect(await costOf(jobId, conflicting)).toEqual({ rows: 1, alarms: 1 });
+    expect(await costOf(jobId, conflicting)).toEqual(NOTHING);
   });
 
-  test("by a first conflict of a job that is over: 1, and by another none", async () => {
-    await finish("conflict-over", "index");
-    expect(await costOf("conflict-over", conflicting)).toEqual({ rows: 1, alarms: 0 });
-    expect(await costOf("conflict-over", conflicting)).toEqual(NOTHING);
+  test("by another body while somebody is unfinished: 1; by the same body again none", async () => {
+    await index.claim({ jobId: "replaced", event: EVENT, token: "a" });
+    const newer = { ...EVENT, body: `${EVENT.body} ` };
+    expect(await costOf("replaced", (job) => job.claim(claimOf("r", "receiver"), newer, 0))).toEqual({
+      rows: 2,
+      alarms: 0,
+    });
+    expect(await costOf("replaced", (job) => job.claim(claimOf("r", "receiver"), newer, 0))).toEqual(NOTHING);
+    expect(await costOf("replaced", (job) => complete(job, "a"))).toEqual({ rows: 1, alarms: 0 });
+    const receiver = { consumer: "receiver", token: "r", result: null, dispatchedTo: null };
+    expect(await costOf("replaced", (job) => job.complete(receiver))).toEqual({ rows: 1, alarms: 1 });
+    expect(await costOf("replaced", (job) => job.claim(claimOf("r2", "receiver"), EVENT, 0))).toEqual(NOTHING);
   });
 
   test("does not grow with the body: a settle leaves its row alone", async () => {

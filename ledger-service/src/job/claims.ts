@@ -195,7 +195,7 @@ export function abandon(record: JobRecord, command: AbandonCommand, now: number)
     changedAt: now,
     history: withStep(from, { at: now, actor, verb: "abandon", status: "abandoned", ...error }),
     status: "abandoned",
-    token: held === undefined || held.status === "reopened" ? null : held.token,
+    token: held?.status === "claimed" ? held.token : null,
     abandonedAt: now,
     by: actor,
   };
@@ -338,6 +338,7 @@ const SETTLED: Stale = { outcome: "stale", reason: "settled" };
 function owned(record: JobRecord, command: { consumer: string; token: string }): Settleable | Stale {
   const found = record.claims.get(command.consumer);
   if (found === undefined || found.status === "reopened") return { outcome: "stale", reason: "no_claim" };
+  if (found.token === null) return SETTLED;
   return found.token === command.token ? found : { outcome: "stale", reason: "taken" };
 }
 

@@ -88,7 +88,7 @@ export const ClaimEntry = v.variant("status", [
   v.object({
     ...ClaimCommon,
     status: v.literal("abandoned"),
-    /** Of the attempt that was open, which may still complete; `null` where there was none. */
+    /** Of the attempt that was held, which may still complete; `null` where nobody held it. */
     token: v.nullable(v.string()),
     abandonedAt: Time,
     by: v.string(),

@@ -58,6 +58,12 @@ describe("abandon", () => {
     expect(late.outcome).toEqual({ outcome: "ok", status: "completed" });
   });
 
+  test.each(["released", "reopened"] as const)("of a claim that is %s leaves nobody who may settle it", (state) => {
+    const { record } = abandon(STATES[state], ann, 1_030_000);
+    const late = complete(record, { consumer: "index", token: "held", result: null, dispatchedTo: null }, 1_040_000);
+    expect(late).toEqual({ record, outcome: { outcome: "stale", reason: "settled" } });
+  });
+
   test("is undone by reopen, whose first attempt has the higher fence", () => {
     const { record } = abandon(STATES.claimed, ann, 1_030_000);
     const opened = reopen(record, { ...ann, eventType: null, refresh: false }, 1_040_000);

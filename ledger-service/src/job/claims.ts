@@ -15,7 +15,15 @@ import {
   type Stale,
 } from "../../contract/index.ts";
 import { type BroughtEvent, receive } from "./events.ts";
-import { type ClaimEntry, type Decision, hasEnded, type HistoryRecord, type JobRecord, unfinished } from "./record.ts";
+import {
+  type ClaimBase,
+  type ClaimEntry,
+  type Decision,
+  hasEnded,
+  type HistoryRecord,
+  type JobRecord,
+  unfinished,
+} from "./record.ts";
 import { parseResult } from "./result.ts";
 
 export type ClaimCommand = {
@@ -188,7 +196,7 @@ export function abandon(record: JobRecord, command: AbandonCommand, now: number)
     ({
       ...{ consumer, eventType: first.type, attempt: 0, fence: 0, maxAttempts: null, openedAt: first.receivedAt },
       ...{ claimedAt: now, changedAt: now, dispatchedTo: [], history: [] },
-    } satisfies Common);
+    } satisfies ClaimBase);
   const error = held?.status === "released" ? { error: held.error } : {};
   const abandoned: ClaimEntry = {
     ...common(from),
@@ -342,22 +350,8 @@ function owned(record: JobRecord, command: { consumer: string; token: string }):
   return found.token === command.token ? found : { outcome: "stale", reason: "taken" };
 }
 
-type Common = Pick<
-  ClaimEntry,
-  | "consumer"
-  | "eventType"
-  | "attempt"
-  | "fence"
-  | "maxAttempts"
-  | "openedAt"
-  | "claimedAt"
-  | "changedAt"
-  | "dispatchedTo"
-  | "history"
->;
-
 /** What a claim keeps through every change of status. */
-function common(held: Common): Common {
+function common(held: ClaimBase): ClaimBase {
   const { consumer, eventType, attempt, fence, maxAttempts, openedAt, claimedAt, changedAt, dispatchedTo, history } =
     held;
   return { consumer, eventType, attempt, fence, maxAttempts, openedAt, claimedAt, changedAt, dispatchedTo, history };

@@ -31,7 +31,7 @@ const HistoryRecord = v.object({
   result: v.exactOptional(v.string()),
 });
 
-const ClaimCommon = {
+const ClaimBase = v.object({
   consumer: v.string(),
   /** The event this consumer is given: the job's first, unless an operator reopened the claim with another. */
   eventType: v.string(),
@@ -47,11 +47,11 @@ const ClaimCommon = {
   changedAt: Time,
   dispatchedTo: v.array(v.string()),
   history: v.array(HistoryRecord),
-};
+});
 
 export const ClaimEntry = v.variant("status", [
   v.object({
-    ...ClaimCommon,
+    ...ClaimBase.entries,
     status: v.literal("claimed"),
     token: v.string(),
     leaseExpiresAt: Time,
@@ -59,16 +59,16 @@ export const ClaimEntry = v.variant("status", [
     vanished: v.number(),
   }),
   v.object({
-    ...ClaimCommon,
+    ...ClaimBase.entries,
     status: v.literal("released"),
     token: v.string(),
     retryAt: Time,
     error: v.nullable(v.string()),
   }),
   /** `refresh`: Sume is to be asked for the event anew before the job is dispatched. */
-  v.object({ ...ClaimCommon, status: v.literal("reopened"), refresh: v.boolean() }),
+  v.object({ ...ClaimBase.entries, status: v.literal("reopened"), refresh: v.boolean() }),
   v.object({
-    ...ClaimCommon,
+    ...ClaimBase.entries,
     status: v.literal("completed"),
     token: v.string(),
     completedAt: Time,
@@ -76,7 +76,7 @@ export const ClaimEntry = v.variant("status", [
     result: v.nullable(v.string()),
   }),
   v.object({
-    ...ClaimCommon,
+    ...ClaimBase.entries,
     status: v.literal("failed"),
     /** `null`: what was stored could not be read, so nobody holds it. */
     token: v.nullable(v.string()),
@@ -86,7 +86,7 @@ export const ClaimEntry = v.variant("status", [
     by: v.picklist(["release", "exhausted", "unreadable"]),
   }),
   v.object({
-    ...ClaimCommon,
+    ...ClaimBase.entries,
     status: v.literal("abandoned"),
     /** Of the attempt that was held, which may still complete; `null` where nobody held it. */
     token: v.nullable(v.string()),
@@ -115,6 +115,8 @@ export const WatchEntry = v.object({
 });
 
 export type EventEntry = v.InferOutput<typeof EventEntry>;
+/** What a claim has in every status. */
+export type ClaimBase = v.InferOutput<typeof ClaimBase>;
 export type ClaimEntry = v.InferOutput<typeof ClaimEntry>;
 export type HistoryRecord = v.InferOutput<typeof HistoryRecord>;
 export type WatchEntry = v.InferOutput<typeof WatchEntry>;

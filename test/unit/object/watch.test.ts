@@ -345,6 +345,18 @@ describe("an expected event", () => {
     expect(await tablesOf("off")).toEqual([]);
   });
 
+  test("of two consumers: the one that calls off its own leaves the other's deadline", async () => {
+    const [starter, poller] = [ledger("starter"), ledger("poller")];
+    await starter.expectEvent({ jobId: "two", withinMs: 120 * MINUTE });
+    await poller.expectEvent({ jobId: "two", withinMs: 10 * MINUTE });
+    expect(await alarmOf("two")).toBe(START + 10 * MINUTE);
+    expect(await poller.cancelExpectation({ jobId: "two" })).toEqual({ outcome: "cancelled" });
+    await ring("two"); // early: nothing is due
+    expect(alerts).toEqual([]);
+    expect(await ring("two")).toBe(START + 120 * MINUTE);
+    expect(alerts).toEqual([notArrived("two", 1)]);
+  });
+
   test("keeps its job for ever while it is open", async () => {
     await index.expectEvent({ jobId: "open", withinMs: MINUTE });
     for (let count = 0; count < 12; count++) await ring("open");

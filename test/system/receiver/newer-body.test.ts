@@ -1,0 +1,47 @@
+// Row 47: a redelivery of the same event with another body, as Sume brings it when media URLs have expired.
+
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Stack, startStack, until } from "../../support/stack/stack.ts";
+import { event, sendSigned, storedBytes } from "./requests.ts";
+
+let stack: Stack;
+beforeAll(async () => {
+  stack = await startStack();
+}, 60_000);
+afterAll(() => stack.close());
+
+const failing = (jobId: string, failAttempts: number | "always" | "permanently") =>
+  event(jobId, `,"script":${JSON.stringify({ failAttempts })}`);
+const sound = (jobId: string) => event(jobId, ',"url":"https://media.example/fresh"');
+
+const statusOf = async (jobId: string) => (await stack.claimOf(jobId, "scripted"))?.status;
+const untilStatus = (jobId: string, status: string) =>
+  until(`${jobId} to be ${status}`, async () => ((await statusOf(jobId)) === status ? true : undefined));
+
+describe.concurrent("#47 another body of the same event", () => {
+  it("while a consumer is to try again: its next attempt gets the newest, and the record says so", async () => {
+    const jobId = "job-47-unfinished";
+    const first = failing(jobId, "always");
+    expect((await sendSigned(stack, first)).status).toBe(202);
+    await untilStatus(jobId, "released");
+    expect((await sendSigned(stack, sound(jobId))).status).toBe(200);
+    await untilStatus(jobId, "completed");
+    const record = await stack.untilSettled(jobId);
+    expect(await storedBytes(stack, jobId)).toEqual(Buffer.from(sound(jobId)));
+    expect(record.events).toMatchObject([
+      { bytes: sound(jobId).length, replaced: [{ at: expect.any(Number), bytes: first.length }] },
+    ]);
+    const lines = stack.logs().filter((line) => line.jobId === jobId && line.outcome === "replaced");
+    expect(lines).toMatchObject([{ event: "event", bytes: sound(jobId).length, previousBytes: first.length }]);
+  });
+
+  it("once all have finished: nothing changes", async () => {
+    const jobId = "job-47-finished";
+    const first = failing(jobId, 0);
+    expect((await sendSigned(stack, first)).status).toBe(202);
+    const before = await stack.untilSettled(jobId);
+    expect((await sendSigned(stack, sound(jobId))).status).toBe(200);
+    expect(await stack.record(jobId)).toEqual(before);
+    expect(await storedBytes(stack, jobId)).toEqual(Buffer.from(first));
+  });
+});

@@ -6,10 +6,10 @@ import type { JobView } from "../../../ledger-service/contract/index.ts";
 import type { Settings } from "../../../ledger-service/src/job/schedule.ts";
 import type { Jump, Step, TokenChoice } from "./arbitrary.ts";
 import type { Alarm, Answer, Call, Command } from "./command.ts";
-import { expectationIn, type Fact, lifeOf, waitingFor } from "./facts.ts";
+import { type Fact, hopingIn, isOfTheWatch, lifeOf, waitingFor } from "./facts.ts";
 import { answer } from "./reference.ts";
 import { inspect } from "./reference-view.ts";
-import { dueAt, isOfTheJob, ring } from "./reference-watch.ts";
+import { dueAt, ring } from "./reference-watch.ts";
 
 /** The ledger under test: the state machine alone, or the object. */
 export interface Subject {
@@ -26,7 +26,11 @@ export interface Subject {
 
 /** Far ahead of the real clock, so that no alarm rings by itself. */
 const START = 4_000_000_000_000;
+/** An alarm that failed runs again after this, doubled with each further failure. */
 const ALARM_RETRY_MS = 60_000;
+const LONGEST_ALARM_RETRY_MS = 900_000;
+/** From the end of an alarm to the next, at the least. */
+const BETWEEN_ALARMS_MS = 1_000;
 const ALARM_DROPPED_AFTER_MS = 300_000;
 const MOST_HISTORY = 20;
 
@@ -41,13 +45,27 @@ export class Agreement {
   #now = START;
   #tokens = 0;
   #steps = 0;
-  /** An alarm after a failure, or one that was found overdue, is later than what is due. */
+  /** After a failure, a run, or what was found overdue, the alarm may be later than what is due. */
   #alarmExcusedUntil = Number.NEGATIVE_INFINITY;
+  /** After a failure the alarm must not be earlier; another instance does not know. */
+  #alarmPausedUntil = Number.NEGATIVE_INFINITY;
+  /** Alarms in a row that failed in this instance. */
+  #failures = 0;
+  #alarm: number | null = null;
+  /** Whether this instance has done nothing yet. */
+  #isFirst = true;
 
   constructor(jobId: string, { settings, met }: { settings: Settings; met: (what: string) => unknown }) {
     this.#jobId = jobId;
     this.#settings = settings;
     this.#met = met;
+  }
+
+  /** The object is another instance from now on, which reads its storage again. */
+  evicted(): void {
+    this.#failures = 0;
+    this.#alarmPausedUntil = Number.NEGATIVE_INFINITY;
+    this.#isFirst = true;
   }
 
   async play(steps: readonly Step[], subject: Subject): Promise<void> {
@@ -64,7 +82,7 @@ export class Agreement {
       if (!this.#isAwaited() && (at === null || this.#journal.length === 0)) return;
       if (at === null) expect.fail("an awaited job has no alarm");
       this.#now = Math.max(this.#now, at);
-      const { alerts } = await this.#both({ verb: "alarm", accepts: 9, meanwhile: null }, subject);
+      const { alerts } = await this.#both({ verb: "alarm", accepts: 9, meanwhile: null, slowMs: 0 }, subject);
       if (alerts.some(({ reason }) => reason !== "conflict")) return;
     }
     expect.fail("left alone, the job was neither alerted nor forgotten");
@@ -78,11 +96,12 @@ export class Agreement {
     const expected =
       command.verb === "alarm"
         ? ring(this.#journal, command, { at: now, settings: this.#settings })
-        : { ...answer(this.#journal, command, now), refused: false };
+        : { ...answer(this.#journal, command, now), refused: false, endedAt: now };
     const added = this.#journal.slice(known);
-    const { outcome, alerts, refused } = expected;
+    const { outcome, alerts } = expected;
 
     const { wrote, rows, ...actual } = await subject.perform(command, now);
+    this.#now = expected.endedAt;
     expectSame(actual, { outcome, alerts }, where);
     const view = subject.view();
     const shown = expectSame(
@@ -95,13 +114,12 @@ export class Agreement {
 
     expectThat(!shown.includes("token-"), () => `${where()} shows no token`);
     for (const { history } of view?.claims ?? []) expectThat(history.length <= MOST_HISTORY, where);
+    for (const { replaced } of view?.events ?? []) expectThat(replaced.length <= MOST_HISTORY, where);
     const call = command.verb === "alarm" ? command.meanwhile : command;
     if (call?.verb === "claim") this.#checkFence(actual.outcome, { consumer: call.consumer, added, where });
-    if (refused) this.#alarmExcusedUntil = now + ALARM_RETRY_MS;
-    else if (command.verb === "alarm") this.#alarmExcusedUntil = Number.NEGATIVE_INFINITY;
-    await this.#checkAlarm(subject, where);
+    await this.#checkAlarm(subject, { run: command.verb === "alarm" ? expected : null, where });
     subject.check?.(this.#used, where);
-    this.#tell(command, expected, known);
+    this.#tell(command, expected, { known, added });
     return expected;
   }
 
@@ -116,35 +134,95 @@ export class Agreement {
     if (outcome === null || !("fence" in outcome)) return;
     const fence = Number(outcome.fence);
     const before = this.#fences.get(consumer) ?? 0;
+    const grants = lifeOf(this.#journal, consumer)?.grants ?? [];
+    const [first] = grants;
+    if (first === undefined) return; // abandoned before anybody claimed it
     const isGrant = added.some(({ kind }) => kind === "granted");
-    const isAnew = lifeOf(this.#journal, consumer)?.steps.length === 1 && this.#now <= before;
+    const isAnew = grants.length === 1 && first.at <= before;
     const holds = isGrant ? fence > before || isAnew : fence === before;
     expectThat(holds, () => `${where()}: fence ${fence} after ${before}`);
     this.#fences.set(consumer, fence);
   }
 
-  async #checkAlarm(subject: Subject, where: Where): Promise<void> {
+  /**
+   * The alarm is never later than what is due, but for the pauses after a run and after failures; it is not set to a time that
+   * is not after now. After a run it is known to the millisecond.
+   */
+  async #checkAlarm(
+    subject: Subject,
+    { run, where }: { run: { refused: boolean } | null; where: Where },
+  ): Promise<void> {
+    const now = this.#now;
     const due = dueAt(this.#journal, this.#settings);
     if (subject.dueAt !== undefined) expectSame(subject.dueAt(), due, () => `${where()}: what is due next`);
     expectThat(due !== null || !this.#isAwaited(), () => `${where()}: something is due`);
-    if (due === null) return;
-    if (this.#now >= due + ALARM_DROPPED_AFTER_MS) {
-      this.#alarmExcusedUntil = Math.max(this.#alarmExcusedUntil, this.#now);
-    }
+    const before = this.#alarm;
     const alarm = await subject.alarm();
+    this.#alarm = alarm;
+    const isFirst = this.#isFirst;
+    this.#isFirst = false;
+    const seen = () => `${where()}: alarm at ${relative(alarm)}, due at ${relative(due)}, now ${relative(now)}`;
+
+    if (run !== null) {
+      const next = run.refused ? this.#failed() : this.#succeeded(due);
+      // An instance's first run also finds that no alarm is set, and sets it without the pause after a run.
+      const isAtOnce = isFirst && due !== null && !run.refused && alarm === Math.max(due, now + 1);
+      expectThat(alarm === next || isAtOnce, () => `${seen()}, after the run to be at ${relative(next)}`);
+      return;
+    }
+    expectThat(alarm === null || alarm === before || alarm > now, () => `${seen()}, set to what is not after now`);
+    if (due === null) return;
+    if (due <= now) this.#alarmExcusedUntil = Math.max(this.#alarmExcusedUntil, now + 1);
     const latest = Math.max(due, this.#alarmExcusedUntil);
-    expectThat(alarm !== null && alarm <= latest, () => `${where()}: alarm at ${alarm}, due at ${due}`);
+    expectThat(alarm !== null && alarm <= latest, () => `${seen()}, at the latest ${relative(latest)}`);
+    const isSet = alarm !== before;
+    expectThat(!isSet || alarm === null || alarm >= this.#alarmPausedUntil, () => `${seen()}, in its pause`);
+  }
+
+  #failed(): number {
+    const pause = Math.min(ALARM_RETRY_MS * 2 ** this.#failures, LONGEST_ALARM_RETRY_MS);
+    this.#failures++;
+    this.#alarmPausedUntil = this.#now + pause;
+    this.#alarmExcusedUntil = this.#alarmPausedUntil;
+    if (this.#failures > 1) this.#met("alarm: failed again");
+    return this.#alarmPausedUntil;
+  }
+
+  #succeeded(due: number | null): number | null {
+    this.#failures = 0;
+    this.#alarmPausedUntil = Number.NEGATIVE_INFINITY;
+    const next = due === null ? null : Math.max(due, this.#now + BETWEEN_ALARMS_MS);
+    this.#alarmExcusedUntil = next ?? Number.NEGATIVE_INFINITY;
+    return next;
   }
 
   #isAwaited(): boolean {
-    return waitingFor(this.#journal).length > 0 || expectationIn(this.#journal)?.open === true;
+    return waitingFor(this.#journal).length > 0 || hopingIn(this.#journal).length > 0;
   }
 
-  #tell(command: Command<string>, { outcome, alerts }: Answer, known: number): void {
+  #tell(
+    command: Command<string>,
+    { outcome, alerts }: Answer,
+    { known, added }: { known: number; added: readonly Fact[] },
+  ): void {
     const named = outcome !== null && "outcome" in outcome ? String(outcome.outcome) : "nothing";
     const detail = outcome === null ? "" : "reason" in outcome ? `, ${String(outcome.reason)}` : "";
-    this.#met(`${command.verb}: ${named}${detail}`);
-    for (const { reason } of alerts) this.#met(`alert: ${reason}`);
+    const { verb } = command;
+    this.#met(`${verb}: ${named}${detail}`);
+    if (outcome !== null && "vanished" in outcome) this.#met(`${verb}: ${named}, vanished`);
+    if (outcome !== null && "error" in outcome && String(outcome.error).startsWith("abandoned by")) {
+      this.#met(`${verb}: ${named}, abandoned`);
+    }
+    for (const { reason, pending, refresh } of alerts) {
+      this.#met(`alert: ${reason}`);
+      if (refresh) this.#met(`alert: ${reason}, refresh`);
+      if (pending.length > 1) this.#met(`alert: ${reason}, several`);
+    }
+    for (const fact of added) {
+      if (fact.kind === "replaced") this.#met("event: replaced");
+      if (fact.kind !== "completed") continue;
+      if (lifeOf(this.#journal, fact.consumer)?.previous?.kind === "abandoned") this.#met("complete: ok, abandoned");
+    }
     if (known > 0 && this.#journal.length === 0) this.#met("alarm: forgotten");
   }
 
@@ -152,8 +230,10 @@ export class Agreement {
     switch (jump.to) {
       case "now":
         return this.#now;
-      case "end of lease":
-        return lifeOf(this.#journal, jump.consumer)?.leaseEnd ?? this.#now;
+      case "end of lease": {
+        const life = lifeOf(this.#journal, jump.consumer);
+        return life?.grant === undefined ? this.#now : life.leaseEnd;
+      }
       case "retry time": {
         const latest = lifeOf(this.#journal, jump.consumer)?.latest;
         return latest?.kind === "released" ? latest.retryAt : this.#now;
@@ -185,13 +265,13 @@ export class Agreement {
   }
 
   #token(choice: TokenChoice, consumer: string): string {
-    const latest = lifeOf(this.#journal, consumer)?.grant.token;
+    const latest = lifeOf(this.#journal, consumer)?.grant?.token;
     const others = [...this.#used.keys()].filter((other) => other !== consumer);
     const found = {
       latest,
       fresh: undefined,
       earlier: [...this.#usedBy(consumer)].findLast((token) => token !== latest),
-      "another's": others.map((other) => lifeOf(this.#journal, other)?.grant.token).find(Boolean),
+      "another's": others.map((other) => lifeOf(this.#journal, other)?.grant?.token).find(Boolean),
     }[choice];
     return found ?? `token-${++this.#tokens}`;
   }
@@ -210,12 +290,15 @@ function expectThat(holds: boolean, where: Where): void {
   if (!holds) expect.fail(where());
 }
 
-/** What a call may cost: a row for each event, each claim and the job itself that it changed. */
+const relative = (time: number | null) => (time === null ? "never" : String(time - START));
+
+/** What a call may cost: a row for each event and each claim that it changed, and one for the watch. */
 function rowsOf(added: readonly Fact[]): number {
   const rows = new Set(
     added.flatMap((fact) => {
-      const own = "consumer" in fact ? [`claim ${fact.consumer}`] : fact.kind === "event" ? [`event ${fact.type}`] : [];
-      return isOfTheJob(fact) ? [...own, "job"] : own;
+      if ("consumer" in fact) return [`claim ${fact.consumer}`];
+      if (isOfTheWatch(fact)) return ["watch"];
+      return "type" in fact ? [`event ${fact.type}`] : [];
     }),
   );
   return rows.size;

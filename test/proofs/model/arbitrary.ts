@@ -42,7 +42,7 @@ const result = oneOf<string | null>([2, null], [1, '{"rows":3}'], [1, "false"], 
 
 const event: fc.Arbitrary<LedgerEvent> = fc.record({
   type: eventType,
-  body: fc.constantFrom('{"job_id":"a"}', '{ "n": 1e400 }', '{"ü":"€"}'),
+  body: fc.constantFrom('{"job_id":"a"}', '{"job_id":"b"}', '{ "n": 1e400 }', '{"ü":"€"}'),
   source: fc.constantFrom("webhook", "poll"),
 });
 
@@ -54,7 +54,6 @@ const claim = (brought: fc.Arbitrary<LedgerEvent | null>): fc.Arbitrary<Call<Tok
     event: brought,
     leaseMs,
     maxAttempts: oneOf<number | null>([3, null], [2, 1], [3, 2], [1, 3]),
-    told: oneOf([1, true], [1, false]),
   });
 const complete: fc.Arbitrary<Call<TokenChoice>> = fc.record({
   verb: fc.constant("complete"),
@@ -82,15 +81,18 @@ const reopen: fc.Arbitrary<Call<TokenChoice>> = fc.record({
   actor,
   consumer,
   eventType: oneOf<string | null>([4, null], [1, "job.completed"], [1, "job.failed"]),
+  refresh: oneOf([3, false], [1, true]),
 });
+const abandon: fc.Arbitrary<Call<TokenChoice>> = fc.record({ verb: fc.constant("abandon"), actor, consumer });
+const expecting = oneOf<string>([3, "index"], [3, "receiver"], [2, "constructor"]);
 const expectEvent: fc.Arbitrary<Call<TokenChoice>> = fc.record({
   verb: fc.constant("expectEvent"),
-  consumer,
+  consumer: expecting,
   withinMs: fc.constantFrom(10 * MINUTE, 1, 30 * DAY),
 });
 const cancelExpectation: fc.Arbitrary<Call<TokenChoice>> = fc.record({
   verb: fc.constant("cancelExpectation"),
-  consumer: fc.option(consumer),
+  consumer: fc.option(expecting),
   actor,
 });
 
@@ -103,6 +105,7 @@ const anyCall = weighted(
   [4, release],
   [3, renew],
   [3, reopen],
+  [1, abandon],
   [1, expectEvent],
   [1, cancelExpectation],
 );
@@ -111,15 +114,23 @@ const earlyCall = weighted(
   [6, expectEvent],
   [2, cancelExpectation],
   [1, claim(fc.constant(null))],
-  [1, weighted([1, complete], [1, release], [1, renew], [1, reopen])],
+  [1, weighted([1, complete], [1, release], [1, renew], [1, reopen], [1, abandon])],
 );
 /** What is most easily lost while an alert is on its way. */
-const crossing = weighted([2, claim(event)], [1, complete], [1, reopen]);
+const crossing = weighted(
+  [2, claim(event)],
+  [1, complete],
+  [1, reopen],
+  [1, abandon],
+  [1, expectEvent],
+  [1, cancelExpectation],
+);
 const alarm = (meanwhile: fc.Arbitrary<Call<TokenChoice>>): fc.Arbitrary<Alarm<TokenChoice>> =>
   fc.record({
     verb: fc.constant("alarm"),
     accepts: oneOf([6, 9], [1, 0], [1, 1]),
     meanwhile: fc.option(meanwhile, { freq: 2 }),
+    slowMs: oneOf([3, 0], [1, 1], [1, 12 * SECOND]),
   });
 
 const jump: fc.Arbitrary<Jump> = weighted<Jump>(
@@ -145,11 +156,16 @@ const CLAIM: Command<TokenChoice> = {
   event: { type: "job.completed", body: "{}", source: "webhook" },
   leaseMs: MINUTE,
   maxAttempts: null,
-  told: true,
 };
 const COMPLETE: Command<TokenChoice> = { ...own, verb: "complete", result: "1", dispatchedTo: null };
 const RELEASE = { ...own, verb: "release", error: "again", retryAfterMs: 0 } as const;
-const REOPEN: Command<TokenChoice> = { verb: "reopen", actor: "ann", consumer: "index", eventType: null };
+const REOPEN: Command<TokenChoice> = {
+  verb: "reopen",
+  actor: "ann",
+  consumer: "index",
+  eventType: null,
+  refresh: false,
+};
 
 /** One consumer, attempt after attempt, until its history is full. */
 const busy: fc.Arbitrary<Step[]> = fc
@@ -174,3 +190,13 @@ export const life: fc.Arbitrary<Step[]> = fc
     fc.array(step(anyCall), { minLength: 1, maxLength: 80, size: "max" }),
   )
   .map((parts) => parts.flat());
+
+/** The life in pieces, each lived by one instance of the object. */
+export function instances(steps: readonly Step[]): Step[][] {
+  const pieces: Step[][] = [[]];
+  for (const step of steps) {
+    if (step.evict) pieces.push([]);
+    pieces.at(-1)?.push(step);
+  }
+  return pieces;
+}

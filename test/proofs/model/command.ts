@@ -11,8 +11,6 @@ export type Call<Token> =
       event: LedgerEvent | null;
       leaseMs: number;
       maxAttempts: number | null;
-      /** Whether the alerts queue takes the message, if the event is one that must be told. */
-      told: boolean;
     }
   | { verb: "complete"; consumer: string; token: Token; result: string | null; dispatchedTo: string[] | null }
   | {
@@ -24,7 +22,8 @@ export type Call<Token> =
       permanent: boolean;
     }
   | { verb: "renew"; consumer: string; token: Token; leaseMs: number }
-  | { verb: "reopen"; actor: string; consumer: string; eventType: string | null }
+  | { verb: "reopen"; actor: string; consumer: string; eventType: string | null; refresh: boolean }
+  | { verb: "abandon"; actor: string; consumer: string }
   | { verb: "expectEvent"; consumer: string; withinMs: number }
   /** `consumer: null`: an operator. */
   | { verb: "cancelExpectation"; consumer: string | null; actor: string };
@@ -35,9 +34,12 @@ export type Alarm<Token> = {
   accepts: number;
   /** A call that comes in while the first message is on its way. */
   meanwhile: Call<Token> | null;
+  /** Milliseconds that the first message is on its way before that call, and as many after it. */
+  slowMs: number;
 };
 
 export type Command<Token> = Call<Token> | Alarm<Token>;
 
-export type SentAlert = { reason: string; ring: number; pending: string[] };
+/** `refresh` is there only as `true`. */
+export type SentAlert = { reason: string; ring: number; pending: string[]; refresh?: true };
 export type Answer = { outcome: object | null; alerts: SentAlert[] };

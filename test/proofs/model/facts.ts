@@ -13,41 +13,77 @@ export type ClaimFact = { consumer: string; at: number } & (
   | { kind: "failed"; error: string | null }
   /** Given up by the ledger: the lease of the last attempt ran out. */
   | { kind: "exhausted"; error: string }
-  | { kind: "reopened"; actor: string; eventType: string }
+  /** Given up by an operator, perhaps before the consumer ever had it. */
+  | { kind: "abandoned"; actor: string }
+  | { kind: "reopened"; actor: string; eventType: string; refresh: boolean }
 );
 
-export type Fact =
-  | ClaimFact
-  /** `told`: whether it needs no alert, or its alert went out when it came. */
-  | { kind: "event"; at: number; type: string; source: EventSource; body: string; told: boolean }
-  /** The alarm has put these types' alerts on the queue. */
-  | { kind: "told"; at: number; types: readonly string[] }
-  | { kind: "announced"; at: number; by: string; dueAt: number }
-  | { kind: "calledOff"; at: number; actor: string }
-  | { kind: "rang"; at: number; reason: "not_arrived" | "not_finished"; ring: number; nextAt: number };
+export type WatchReason = "not_arrived" | "not_finished";
+type Body = { at: number; type: string; source: EventSource; body: string };
+
+/** Facts of the watch: they share a row. */
+type WatchFact = { at: number } & (
+  | { kind: "announced"; by: string; dueAt: number }
+  | { kind: "calledOff"; actor: string; whose: readonly string[] }
+  /** Conflict alerts are on the queue, for these types. */
+  | { kind: "told"; types: readonly string[] }
+  /** An alert is on the queue. `decidedAt`: when it was decided whom it is for; each has a count and a pause of his own. */
+  | { kind: "rang"; decidedAt: number; reason: WatchReason; whom: readonly Called[] }
+);
+export type Called = { name: string; count: number; nextAt: number };
+
+/** `replaced`: another body of a type that came before, kept in the earlier one's place. */
+export type Fact = ClaimFact | WatchFact | ({ kind: "event" } & Body) | ({ kind: "replaced" } & Body);
 
 export type Facts = readonly Fact[];
 /** What decides a claim's status: all its facts but the lengthening of a lease. */
 type Step = Exclude<ClaimFact, { kind: "prolonged" }>;
 
+const MOST_KEPT = 20;
+
 const isGrant = (fact: Fact) => fact.kind === "granted";
 const isReopening = (fact: Fact) => fact.kind === "reopened";
 
+export const isOfTheWatch = ({ kind }: Fact) => ["announced", "calledOff", "told", "rang"].includes(kind);
+
+/** The first of each type. */
 export const eventsIn = (facts: Facts) => facts.filter((fact) => fact.kind === "event");
 
-/** Events whose alert has yet to go out. */
-export function untoldIn(facts: Facts) {
-  const told = new Set(facts.flatMap((fact) => (fact.kind === "told" ? fact.types : [])));
-  return eventsIn(facts).filter((event) => !event.told && !told.has(event.type));
+/** All bodies of a type that were ever kept, oldest first. */
+export function bodiesOf(facts: Facts, type: string) {
+  return facts.filter((fact) => (fact.kind === "event" || fact.kind === "replaced") && fact.type === type) as Body[];
 }
 
-/** The last thing said about the event's coming, whoever said it; `open` while it is still waited for. */
-export function expectationIn(facts: Facts) {
-  const announced = facts.findLast((fact) => fact.kind === "announced");
-  if (announced === undefined) return null;
-  const calledOff = facts.slice(facts.indexOf(announced)).findLast((fact) => fact.kind === "calledOff");
-  const arrived = eventsIn(facts).length > 0;
-  return { ...announced, cancelledBy: calledOff?.actor ?? null, arrived, open: calledOff === undefined && !arrived };
+/** The bodies that gave way to a newer one: when, and how large they were; the last 20. */
+export function earlierBodies(facts: Facts, type: string): { at: number; bytes: number }[] {
+  const bodies = bodiesOf(facts, type);
+  return bodies
+    .slice(1)
+    .map(({ at }, index) => ({ at, bytes: bytesOf(bodies[index]?.body ?? "") }))
+    .slice(-MOST_KEPT);
+}
+
+export const bytesOf = (text: string) => new TextEncoder().encode(text).length;
+
+/** Events that conflict with the first, and whose alert has yet to go out. */
+export function untoldIn(facts: Facts) {
+  const told = new Set(facts.flatMap((fact) => (fact.kind === "told" ? fact.types : [])));
+  return eventsIn(facts)
+    .slice(1)
+    .filter(({ type }) => !told.has(type));
+}
+
+/** What each consumer said last about the event's coming, in the order in which they said it; `open` while it is waited for. */
+export function expectationsIn(facts: Facts) {
+  const hasArrived = eventsIn(facts).length > 0;
+  return facts.flatMap((fact, index) => {
+    if (fact.kind !== "announced") return [];
+    const later = facts.slice(index + 1);
+    if (later.some((other) => other.kind === "announced" && other.by === fact.by)) return [];
+    const calledOff = later.find((other) => other.kind === "calledOff" && other.whose.includes(fact.by));
+    const cancelledBy = calledOff?.kind === "calledOff" ? calledOff.actor : null;
+    return [{ ...fact, index, cancelledBy, open: cancelledBy === null && !hasArrived }];
+  });
 }
 
 export function consumersIn(facts: Facts): string[] {
@@ -56,24 +92,32 @@ export function consumersIn(facts: Facts): string[] {
 
 export type Life = NonNullable<ReturnType<typeof lifeOf>>;
 
-/** One consumer's part in the job, `null` if it never had the claim. */
+/** One consumer's part in the job, `null` if it never had the claim and nobody gave it up for it. */
 export function lifeOf(facts: Facts, consumer: string) {
   const own = facts.filter((fact): fact is ClaimFact => "consumer" in fact && fact.consumer === consumer);
   const steps: Step[] = own.filter((fact) => fact.kind !== "prolonged");
+  const [first] = steps;
   const latest = steps.at(-1);
+  if (first === undefined || latest === undefined) return null;
   const grants = steps.filter((fact) => fact.kind === "granted");
-  const grant = grants.at(-1);
-  if (latest === undefined || grant === undefined) return null;
+  const [event] = eventsIn(facts);
+  const reopening = steps.findLast((fact) => fact.kind === "reopened");
   return {
     consumer,
     steps,
     /** Its status is what this made it. */
     latest,
-    grant,
+    /** The one before. */
+    previous: steps.at(-2),
+    grants,
+    grant: grants.at(-1),
+    /** When this round of attempts opened: with the event, unless an operator opened it. */
+    openedAt: reopening?.at ?? event?.at ?? first.at,
+    claimedAt: grants.at(-1)?.at ?? first.at,
     attempt: attemptAt(steps, steps.length - 1),
     fence: grants.reduce((last, { at }) => Math.max(at, last + 1), 0),
-    leaseEnd: own.findLast((fact) => "until" in fact)?.until ?? grant.until,
-    eventType: steps.findLast((fact) => fact.kind === "reopened")?.eventType ?? eventsIn(facts)[0]?.type ?? "",
+    leaseEnd: own.findLast((fact) => "until" in fact)?.until ?? Number.NEGATIVE_INFINITY,
+    eventType: reopening?.eventType ?? event?.type ?? "",
     dispatchedTo: steps.findLast((fact) => fact.kind === "completed" && fact.dispatchedTo !== null),
     changedAt: own.at(-1)?.at ?? latest.at,
   };
@@ -90,11 +134,19 @@ export function attemptAt(steps: readonly Step[], index: number): number {
   return upTo.slice(upTo.findLastIndex(isReopening) + 1).filter(isGrant).length;
 }
 
-/** Whether that is the last attempt the holder asked for. */
-export const isLastAttempt = ({ grant, attempt }: Life) => grant.limit !== null && attempt >= grant.limit;
+/** Holders in a row, before the present one, of whom nothing was heard: a grant that follows another, with nothing between. */
+export function vanishedBefore({ steps }: Life): number {
+  return steps.length - 1 - (steps.findLastIndex((step) => !isGrant(step)) + 1);
+}
 
-/** Settled for good, unless an operator reopens it. */
-export const isOver = ({ latest }: Life) => ["completed", "failed", "exhausted"].includes(latest.kind);
+/** Whether that is the last attempt the holder asked for. */
+export function isLastAttempt({ grant, attempt }: Life): boolean {
+  const limit = grant?.limit ?? null;
+  return limit !== null && attempt >= limit;
+}
+
+/** Ended, unless an operator reopens it. */
+export const isOver = ({ latest }: Life) => ["completed", "failed", "exhausted", "abandoned"].includes(latest.kind);
 
 /** Whom the job waits for: claims that are not over, and who was sent a message and never claimed. */
 export function waitingFor(facts: Facts): string[] {
@@ -104,3 +156,6 @@ export function waitingFor(facts: Facts): string[] {
   const called = lives.flatMap(dispatchedBy).filter((consumer) => !known.has(consumer));
   return [...new Set([...open, ...called])].toSorted();
 }
+
+/** Who still waits for the event to come. */
+export const hopingIn = (facts: Facts) => expectationsIn(facts).filter(({ open }) => open);

@@ -9,7 +9,7 @@ import type { JobLedger } from "../../../ledger-service/src/object/job-ledger.ts
 import { readSettings } from "../../../ledger-service/src/object/settings.ts";
 import { jobObject } from "../../unit/object/job-object.ts";
 import { Agreement } from "./agreement.ts";
-import { life, type Step } from "./arbitrary.ts";
+import { instances, life } from "./arbitrary.ts";
 import { Job, Queue } from "./job.ts";
 import { tryLives } from "./run.ts";
 
@@ -23,16 +23,6 @@ afterEach(() => {
   vi.useRealTimers();
   vi.restoreAllMocks();
 });
-
-/** The life in pieces, each lived by one instance of the object. */
-function instances(steps: readonly Step[]): Step[][] {
-  const pieces: Step[][] = [[]];
-  for (const step of steps) {
-    if (step.evict) pieces.push([]);
-    pieces.at(-1)?.push(step);
-  }
-  return pieces;
-}
 
 test(
   `${commands} commands: the object does what the reference model does`,
@@ -49,6 +39,7 @@ test(
       for (const piece of instances(steps)) {
         await within((job) => agreement.play(piece, job));
         await evictDurableObject(jobObject(jobId));
+        agreement.evicted();
       }
       await within((job) => agreement.leaveAlone(job));
     });

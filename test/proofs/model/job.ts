@@ -15,6 +15,7 @@ const Message = v.strictObject({
   reason: v.picklist(["not_arrived", "not_finished", "conflict"]),
   ring: v.number(),
   pending: v.array(v.string()),
+  refresh: v.exactOptional(v.literal(true)),
 });
 
 /** The alerts queue, which takes or refuses as each command says. */
@@ -49,9 +50,11 @@ export class Job implements Subject {
   async perform(command: Command<string>, now: number) {
     vi.setSystemTime(now);
     this.#put.mockClear();
-    const outcome = command.verb === "alarm" ? await this.#ring(command) : await this.#call(command);
+    const outcome = command.verb === "alarm" ? await this.#ring(command, now) : await this.#call(command);
     const answer: Answer = { outcome, alerts: this.#queue.sent.splice(0) };
-    return { ...answer, wrote: null, rows: command.verb === "alarm" ? null : this.#put.mock.calls.length };
+    // Between two transactions of one alarm a call may write the same row once more.
+    const isMixed = command.verb === "alarm" && command.meanwhile !== null;
+    return { ...answer, wrote: null, rows: isMixed ? null : this.#put.mock.calls.length };
   }
 
   view(): JobView | null {
@@ -62,12 +65,17 @@ export class Job implements Subject {
     return this.#storage.getAlarm();
   }
 
-  async #ring({ accepts, meanwhile }: Extract<Command<string>, { verb: "alarm" }>): Promise<object | null> {
+  async #ring(
+    { accepts, meanwhile, slowMs }: Extract<Command<string>, { verb: "alarm" }>,
+    now: number,
+  ): Promise<object | null> {
     let outcome: object | null = null;
     let left = accepts;
     const takes = async () => left-- > 0;
     this.#queue.takes = async () => {
+      vi.setSystemTime(now + slowMs);
       if (meanwhile !== null) outcome = await this.#call(meanwhile);
+      vi.setSystemTime(now + 2 * slowMs);
       this.#queue.takes = takes;
       return takes();
     };
@@ -79,8 +87,7 @@ export class Job implements Subject {
   async #call(call: Call<string>): Promise<object> {
     switch (call.verb) {
       case "claim": {
-        const { event, told, verb: _verb, ...command } = call;
-        this.#queue.takes = async () => told;
+        const { event, verb: _verb, ...command } = call;
         return await this.#job.claim(command, event, 0);
       }
       case "complete":
@@ -91,6 +98,8 @@ export class Job implements Subject {
         return this.#job.renew(call);
       case "reopen":
         return this.#job.reopen(call);
+      case "abandon":
+        return this.#job.abandon(call);
       case "expectEvent":
         return this.#job.expectEvent(call);
       case "cancelExpectation":

@@ -4,7 +4,7 @@
 import * as fc from "fast-check";
 import { expect, inject, test } from "vitest";
 import { Agreement } from "./agreement.ts";
-import { life } from "./arbitrary.ts";
+import { instances, life } from "./arbitrary.ts";
 import { Machine } from "./machine.ts";
 import { tryLives } from "./run.ts";
 
@@ -20,14 +20,19 @@ const settings = fc.record({
 /** What random lives must meet, or the comparison is worth less than it looks. */
 const TO_BE_MET = [
   ...["claimed", "in_progress", "deferred", "completed", "failed", "unknown"].map((outcome) => `claim: ${outcome}`),
+  ...["claimed, vanished", "failed, abandoned"].map((outcome) => `claim: ${outcome}`),
   ...["complete", "release", "renew"].flatMap((verb) =>
     ["ok", "stale, taken", "stale, settled", "stale, no_claim"].map((outcome) => `${verb}: ${outcome}`),
   ),
+  "complete: ok, abandoned",
   ...["reopened", "open", "unknown"].map((outcome) => `reopen: ${outcome}`),
+  ...["abandoned", "ended", "unknown"].map((outcome) => `abandon: ${outcome}`),
   ...["expected", "arrived"].map((outcome) => `expectEvent: ${outcome}`),
-  ...["cancelled", "arrived", "none", "not_yours"].map((outcome) => `cancelExpectation: ${outcome}`),
+  ...["cancelled", "arrived", "none"].map((outcome) => `cancelExpectation: ${outcome}`),
   ...["not_arrived", "not_finished", "conflict"].map((reason) => `alert: ${reason}`),
-  "alarm: forgotten",
+  ...["not_finished, refresh", "not_finished, several"].map((alert) => `alert: ${alert}`),
+  "event: replaced",
+  ...["failed again", "forgotten"].map((what) => `alarm: ${what}`),
 ];
 
 test(
@@ -38,7 +43,11 @@ test(
     const tried = await tryLives(commands, fc.tuple(life, settings), async ([steps, chosen]) => {
       const agreement = new Agreement("j", { settings: chosen, met: (what) => met.add(what) });
       const machine = new Machine("j", chosen);
-      await agreement.play(steps, machine);
+      for (const piece of instances(steps)) {
+        await agreement.play(piece, machine);
+        machine.evict();
+        agreement.evicted();
+      }
       await agreement.leaveAlone(machine);
     });
     expect(tried).toBeGreaterThanOrEqual(commands);

@@ -1,42 +1,62 @@
-// The state machine and the schedule on their own, put together as the object puts them together, without storage: the
-// fast subject of the model test. The alarm here is a variable that follows `alarmMoves`.
+// The state machine, the schedule and the alarm on their own, put together as the object puts them together, without storage:
+// the fast subject of the model test. The alarm's storage here is a variable.
 
 import { expect } from "vitest";
-import type { JobView } from "../../../ledger-service/contract/index.ts";
-import { cancelExpectation, expectEvent } from "../../../ledger-service/src/job/watch.ts";
-import { EMPTY_RECORD, type JobRecord } from "../../../ledger-service/src/job/record.ts";
+import type { JobView, LedgerEvent } from "../../../ledger-service/contract/index.ts";
+import * as claims from "../../../ledger-service/src/job/claims.ts";
+import { type BroughtEvent, changedEvent } from "../../../ledger-service/src/job/events.ts";
+import { type Decision, EMPTY_RECORD, type JobRecord } from "../../../ledger-service/src/job/record.ts";
 import {
   type Alert,
   alarmMoves,
   dueAlerts,
   dueAt,
-  expire,
   isCleanupDue,
-  rung,
   type Settings,
 } from "../../../ledger-service/src/job/schedule.ts";
-import * as transitions from "../../../ledger-service/src/job/claims.ts";
 import { view } from "../../../ledger-service/src/job/view.ts";
+import * as watch from "../../../ledger-service/src/job/watch.ts";
+import { Alarm } from "../../../ledger-service/src/object/alarm.ts";
 import type { Subject } from "./agreement.ts";
-import type { Alarm, Answer, Call, Command } from "./command.ts";
+import type { Answer, Call, Command, SentAlert } from "./command.ts";
 
-const ALARM_RETRY_MS = 60_000;
+class AlarmStorage {
+  at: number | null = null;
+
+  async setAlarm(at: number | Date): Promise<void> {
+    this.at = Number(at);
+  }
+
+  async deleteAlarm(): Promise<void> {
+    this.at = null;
+  }
+
+  async getAlarm(): Promise<number | null> {
+    return this.at;
+  }
+}
 
 export class Machine implements Subject {
   readonly #jobId: string;
   readonly #settings: Settings;
   readonly #bodies = new Map<string, string>();
+  readonly #storage = new AlarmStorage();
+  #alarm = new Alarm(this.#storage);
   #record: JobRecord = EMPTY_RECORD;
-  #alarm: number | null = null;
 
   constructor(jobId: string, settings: Settings) {
     this.#jobId = jobId;
     this.#settings = settings;
   }
 
+  /** What the alarm's instance knew is lost. */
+  evict(): void {
+    this.#alarm = new Alarm(this.#storage);
+  }
+
   async perform(command: Command<string>, now: number) {
     const before = this.#record;
-    const answer = command.verb === "alarm" ? this.#ring(command, now) : this.#call(command, now);
+    const answer = command.verb === "alarm" ? await this.#ring(command, now) : this.#call(command, now);
     return { ...answer, wrote: this.#record !== before, rows: null };
   }
 
@@ -47,14 +67,14 @@ export class Machine implements Subject {
   }
 
   async alarm(): Promise<number | null> {
-    return this.#alarm;
+    return this.#storage.at;
   }
 
   /** Of all the tokens that a consumer ever used, at most one may still renew. */
   check(tokens: ReadonlyMap<string, ReadonlySet<string>>, where: () => string): void {
     for (const [consumer, used] of tokens) {
       const renews = (token: string) => {
-        const { outcome } = transitions.renew(this.#record, { consumer, token, leaseMs: 1_000 }, 0);
+        const { outcome } = claims.renew(this.#record, { consumer, token, leaseMs: 1_000 }, 0);
         return outcome.outcome === "ok";
       };
       if ([...used].filter(renews).length > 1) expect.fail(`${where()}: two holders of ${consumer}'s claim`);
@@ -66,71 +86,94 @@ export class Machine implements Subject {
   }
 
   #call(call: Call<string>, now: number): Answer {
-    if (call.verb === "claim") return this.#claim(call, now);
-    const decided = this.#decide(call, now);
-    this.#commit(decided.record);
-    return { outcome: decided.outcome, alerts: [] };
+    if (call.verb === "claim") return { outcome: this.#claim(call, now), alerts: [] };
+    const { record, outcome } = this.#decide(call, now);
+    this.#commit(record, now);
+    return { outcome, alerts: [] };
   }
 
-  #decide(call: Exclude<Call<string>, { verb: "claim" }>, now: number): transitions.Decision<object> {
+  #decide(call: Exclude<Call<string>, { verb: "claim" }>, now: number): Decision<object> {
     switch (call.verb) {
       case "complete":
-        return transitions.complete(this.#record, call, now);
+        return claims.complete(this.#record, call, now);
       case "release":
-        return transitions.release(this.#record, call, now);
+        return claims.release(this.#record, call, now);
       case "renew":
-        return transitions.renew(this.#record, call, now);
+        return claims.renew(this.#record, call, now);
       case "reopen":
-        return transitions.reopen(this.#record, call, now);
+        return claims.reopen(this.#record, call, now);
+      case "abandon":
+        return claims.abandon(this.#record, call, now);
       case "expectEvent":
-        return expectEvent(this.#record, call, now);
+        return watch.expectEvent(this.#record, call, now);
       case "cancelExpectation":
-        return cancelExpectation(this.#record, call, now);
+        return watch.cancelExpectation(this.#record, call, now);
       default:
         return call satisfies never;
     }
   }
 
-  #claim({ event, told, ...rest }: Extract<Call<string>, { verb: "claim" }>, now: number): Answer {
-    const conflicts = event !== null && transitions.isNewConflict(this.#record, event.type);
-    const brought = event && { type: event.type, source: event.source, bytes: bytesOf(event.body), alerted: told };
-    const command = brought === null ? rest : { ...rest, event: brought };
-    const { record, outcome } = transitions.claim(this.#record, command, now);
-    if (event !== null && record.events.length > this.#record.events.length) this.#bodies.set(event.type, event.body);
-    this.#commit(record);
-    const alerts = conflicts && told ? [{ reason: "conflict", ring: 1, pending: [] }] : [];
-    if (outcome.outcome !== "claimed") return { outcome, alerts };
+  #claim({ event, ...rest }: Extract<Call<string>, { verb: "claim" }>, now: number): object {
+    const before = this.#record;
+    const { record, outcome } = claims.claim(
+      before,
+      event === null ? rest : { ...rest, event: this.#bring(event) },
+      now,
+    );
+    const changed = changedEvent(before, record);
+    if (changed !== undefined && event !== null) this.#bodies.set(changed.type, event.body);
+    this.#commit(record, now);
+    if (outcome.outcome !== "claimed") return outcome;
     const { eventType, ...claimed } = outcome;
     const source = record.events.find(({ type }) => type === eventType)?.source;
-    return { outcome: { ...claimed, event: { type: eventType, body: this.#body(eventType), source } }, alerts };
+    return { ...claimed, event: { type: eventType, body: this.#body(eventType), source } };
   }
 
-  #ring({ accepts, meanwhile }: Alarm<string>, now: number): Answer {
+  #bring({ type, source, body }: LedgerEvent): BroughtEvent {
+    return { type, source, bytes: bytesOf(body), differs: this.#bodies.get(type) !== body };
+  }
+
+  async #ring(
+    { accepts, meanwhile, slowMs }: Extract<Command<string>, { verb: "alarm" }>,
+    decidedAt: number,
+  ): Promise<Answer> {
     const settings = this.#settings;
-    this.#alarm = null; // ringing uses it up
-    this.#commit(expire(this.#record, now));
-    const seen = this.#record;
-    const alerts = dueAlerts(seen, settings, now);
-    if (alerts.length === 0 && isCleanupDue(seen, settings, now)) {
+    this.#storage.at = null; // ringing uses it up
+    this.#alarm.began(decidedAt);
+    this.#commit(claims.expire(this.#record, decidedAt), decidedAt);
+    const alerts = dueAlerts(this.#record, settings, decidedAt);
+    if (alerts.length === 0 && isCleanupDue(this.#record, settings, decidedAt)) {
       this.#record = EMPTY_RECORD;
       this.#bodies.clear();
+      this.#storage.at = null;
+      this.#alarm.ended();
       return { outcome: null, alerts: [] };
     }
-    const between = meanwhile !== null && alerts.length > 0 ? this.#call(meanwhile, now) : null;
-    const sent = [...(between?.alerts ?? []), ...alerts.slice(0, accepts).map(sorted)];
+    const isSending = alerts.length > 0;
+    const between = meanwhile !== null && isSending ? this.#call(meanwhile, decidedAt + slowMs) : null;
+    const now = isSending ? decidedAt + 2 * slowMs : decidedAt;
     if (alerts.length > accepts) {
-      this.#alarm = now + ALARM_RETRY_MS;
+      await this.#alarm.failed(now);
     } else {
-      this.#record = rung(this.#record, { seen, alerts, settings, now });
-      this.#alarm = dueAt(this.#record, settings);
+      this.#record = watch.alerted(this.#record, { alerts, settings, decidedAt, now });
+      this.#alarm.succeeded(dueAt(this.#record, settings), now);
+      this.#keepAlarm(now);
     }
-    return { outcome: between?.outcome ?? null, alerts: sent };
+    return { outcome: between?.outcome ?? null, alerts: alerts.slice(0, accepts).map(sorted) };
   }
 
-  #commit(after: JobRecord): void {
+  #commit(after: JobRecord, now: number): void {
     const before = this.#record;
-    if (after !== before && alarmMoves(before, after, this.#settings)) this.#alarm = dueAt(after, this.#settings);
+    if (after !== before && alarmMoves(before, after, this.#settings)) {
+      this.#alarm.set(dueAt(after, this.#settings), now);
+    }
     this.#record = after;
+    this.#keepAlarm(now);
+  }
+
+  #keepAlarm(now: number): void {
+    const due = this.dueAt();
+    if (due !== null) this.#alarm.revived(due, now);
   }
 
   #body(type: string): string {
@@ -143,4 +186,9 @@ export class Machine implements Subject {
 const bytesOf = (text: string) => new TextEncoder().encode(text).length;
 
 /** Whom to call is a set: its order is that of the claims in memory, or in storage. */
-export const sorted = ({ reason, ring, pending }: Alert) => ({ reason, ring, pending: pending.toSorted() });
+export const sorted = ({ reason, ring, pending, refresh }: Omit<Alert, "awaited">): SentAlert => ({
+  reason,
+  ring,
+  pending: pending.toSorted(),
+  ...(refresh && { refresh }),
+});

@@ -1,48 +1,44 @@
 // The reference model's `inspect`: the journal told as the view that callers see, bodies included.
 
 import type { ClaimStatus, ClaimView, HistoryEntry, JobView, Json } from "../../../ledger-service/contract/index.ts";
-import type { JobName } from "../../../ledger-service/src/entrypoints/identity.ts";
+import type { JobName } from "../../../ledger-service/src/job/job-name.ts";
 import type { Settings } from "../../../ledger-service/src/job/schedule.ts";
-import { attemptAt, consumersIn, dispatchedBy, eventsIn, expectationIn, type Facts } from "./facts.ts";
-import { type Life, lifeOf, waitingFor } from "./facts.ts";
+import { attemptAt, bodiesOf, bytesOf, consumersIn, dispatchedBy, earlierBodies, eventsIn } from "./facts.ts";
+import { expectationsIn, type Facts, isOver, type Life, lifeOf, waitingFor } from "./facts.ts";
 import { nextRing } from "./reference-watch.ts";
 
 const KEPT_HISTORY = 20;
-/** More alerts than this, and a person should look. */
+/** After so many alerts a person should look. */
 const RINGS_BEFORE_OVERDUE = 3;
 
 export function inspect(facts: Facts, settings: Settings, name: JobName): JobView | null {
   if (facts.length === 0) return null;
   const events = eventsIn(facts);
-  const expectation = expectationIn(facts);
   const next = nextRing(facts, settings);
   return {
     ...name,
-    events: events.map(({ type, source, at, body }) => ({
-      type,
-      source,
-      receivedAt: at,
-      bytes: new TextEncoder().encode(body).length,
-      body,
-    })),
+    events: events.map((first) => {
+      const { type, at } = first;
+      const { source, body } = bodiesOf(facts, type).at(-1) ?? first;
+      return { type, source, receivedAt: at, bytes: bytesOf(body), replaced: earlierBodies(facts, type), body };
+    }),
     conflict: events.length > 1,
     claims: consumersIn(facts).flatMap((consumer) => {
       const life = lifeOf(facts, consumer);
       return life === null ? [] : [viewOf(life)];
     }),
     unfinished: waitingFor(facts),
-    expectation: expectation && {
-      by: expectation.by,
-      setAt: expectation.at,
-      dueAt: expectation.dueAt,
-      cancelledBy: expectation.cancelledBy,
-      arrived: expectation.arrived,
-    },
+    expectations: expectationsIn(facts).map(({ by, at, dueAt, cancelledBy }) => ({
+      by,
+      setAt: at,
+      dueAt,
+      cancelledBy,
+    })),
     watch: next && {
       reason: next.reason,
-      rings: next.ring - 1,
+      rings: next.count,
       nextAt: next.at,
-      overdue: next.ring > RINGS_BEFORE_OVERDUE,
+      overdue: next.count >= RINGS_BEFORE_OVERDUE,
     },
   };
 }
@@ -54,23 +50,24 @@ const STATUS: Record<Life["latest"]["kind"], ClaimStatus> = {
   completed: "completed",
   failed: "failed",
   exhausted: "failed",
+  abandoned: "abandoned",
 };
 
 function viewOf(life: Life): ClaimView {
-  const { consumer, latest, grant, attempt, fence, eventType, leaseEnd, changedAt } = life;
-  const isSettled = STATUS[latest.kind] === "completed" || STATUS[latest.kind] === "failed";
+  const { consumer, latest, grant, attempt, fence, eventType, openedAt, claimedAt, leaseEnd, changedAt } = life;
   return {
     consumer,
     status: STATUS[latest.kind],
     eventType,
     attempt,
     fence,
-    maxAttempts: grant.limit,
-    claimedAt: grant.at,
+    maxAttempts: grant?.limit ?? null,
+    openedAt,
+    claimedAt,
     changedAt,
     leaseExpiresAt: latest.kind === "granted" ? leaseEnd : null,
     retryAt: latest.kind === "released" ? latest.retryAt : null,
-    settledAt: isSettled ? latest.at : null,
+    endedAt: isOver(life) ? latest.at : null,
     error: "error" in latest ? latest.error : null,
     result: latest.kind === "completed" ? valueOf(latest.result) : null,
     dispatchedTo: [...dispatchedBy(life)],
@@ -97,6 +94,11 @@ function historyAt({ consumer, steps }: Life, index: number): HistoryEntry {
       return { at, actor: consumer, verb: "release", status, error: step.error, attempt };
     case "exhausted":
       return { at, actor: "ledger", verb: "exhausted", status, error: step.error, attempt };
+    case "abandoned": {
+      const before = steps[index - 1];
+      const error = before?.kind === "released" ? { error: before.error } : {};
+      return { at, actor: step.actor, verb: "abandon", status, ...error, attempt };
+    }
     case "reopened":
       return { at, actor: step.actor, verb: "reopen", status, ...endedBy(steps[index - 1]), attempt };
     default:

@@ -2,54 +2,93 @@
 
 import type { Settings } from "../../../ledger-service/src/job/schedule.ts";
 import type { Alarm, Answer, SentAlert } from "./command.ts";
-import { consumersIn, eventsIn, expectationIn, type Fact, type Facts, lifeOf, untoldIn, waitingFor } from "./facts.ts";
+import {
+  type Called,
+  consumersIn,
+  earlierBodies,
+  eventsIn,
+  type Fact,
+  type Facts,
+  hopingIn,
+  isOfTheWatch,
+  lifeOf,
+  untoldIn,
+  waitingFor,
+  type WatchReason,
+} from "./facts.ts";
 import { answer, giveUp } from "./reference.ts";
 
 const A_DAY = 86_400_000;
+/** The queue's own message comes first: how long after a lease or a pause the watch leaves it to that. */
+const GRACE = 300_000;
 
-/** A message to the consumer would do nothing before this. */
-function callableFrom(facts: Facts, consumer: string): number {
+/** Somebody the job waits for: how many calls he has had, when the next is due, and whether it asks Sume first. */
+type Waiting = { name: string; reason: WatchReason; count: number; at: number; refresh: boolean };
+
+/** Everybody the job waits for: those who expect the event until it comes, then those who have not finished. */
+export function waitingIn(facts: Facts, { watchAfterMs }: Settings): Waiting[] {
+  const [event] = eventsIn(facts);
+  if (event === undefined) {
+    return hopingIn(facts).map(({ by, at: since, index, dueAt: deadline }) => {
+      const call = callSince(facts.slice(index), "not_arrived", { name: by, since });
+      return { name: by, reason: "not_arrived", count: call?.count ?? 0, at: call?.nextAt ?? deadline, refresh: false };
+    });
+  }
+  return waitingFor(facts).map((name) => {
+    const life = lifeOf(facts, name);
+    const call = callSince(facts, "not_finished", { name, since: life?.openedAt ?? event.at });
+    const isReopened = life?.latest.kind === "reopened";
+    // What was reopened is dispatched at once; everything else is first left to the queues.
+    const quietUntil = isReopened ? life.openedAt : Math.max(event.at + watchAfterMs, graceOf(facts, name));
+    return {
+      name,
+      reason: "not_finished",
+      count: call?.count ?? 0,
+      at: call === null ? quietUntil : Math.max(quietUntil, call.nextAt),
+      refresh: call === null && life?.latest.kind === "reopened" && life.latest.refresh,
+    };
+  });
+}
+
+/** Somebody's last call, if it was decided after the clock said `since`. */
+function callSince(facts: Facts, reason: WatchReason, { name, since }: { name: string; since: number }): Called | null {
+  const calls = facts.flatMap((fact) => {
+    if (fact.kind !== "rang" || fact.reason !== reason) return [];
+    return fact.whom.filter((called) => called.name === name).map((called) => ({ called, at: fact.decidedAt }));
+  });
+  const last = calls.at(-1);
+  return last !== undefined && last.at > since ? last.called : null;
+}
+
+/** When the time is over that a holder, or a pause, has until somebody asks. */
+function graceOf(facts: Facts, consumer: string): number {
   const life = lifeOf(facts, consumer);
-  if (life?.latest.kind === "granted") return life.leaseEnd;
-  if (life?.latest.kind === "released") return life.latest.retryAt;
+  if (life?.latest.kind === "granted") return life.leaseEnd + GRACE;
+  if (life?.latest.kind === "released") return life.latest.retryAt + GRACE;
   return Number.NEGATIVE_INFINITY;
 }
 
-type Ring = { reason: "not_arrived" | "not_finished"; ring: number; at: number };
-
-/** What the job's silence would be alerted as, for the how many-eth time, and when. */
-export function nextRing(facts: Facts, { watchAfterMs }: Settings): Ring | null {
-  const expectation = expectationIn(facts);
-  if (expectation?.open) {
-    const last = facts.findLast((fact) => fact.kind === "announced" || fact.kind === "rang");
-    const [count, at] = last?.kind === "rang" ? [last.ring + 1, last.nextAt] : [1, expectation.dueAt];
-    return { reason: "not_arrived", ring: count, at };
-  }
-  const waiting = waitingFor(facts);
-  const [event] = eventsIn(facts);
-  if (waiting.length === 0 || event === undefined) return null;
-  // A reopening starts afresh, and at once. Rings for an event that had not come yet do not count.
-  const last = facts.findLast(
-    (fact) => fact.kind === "reopened" || (fact.kind === "rang" && fact.reason === "not_finished"),
-  );
-  const [count, at] = last?.kind === "rang" ? [last.ring + 1, last.nextAt] : [1, last?.at ?? event.at + watchAfterMs];
-  const somebodyFrom = Math.min(...waiting.map((consumer) => callableFrom(facts, consumer)));
-  return { reason: "not_finished", ring: count, at: Math.max(at, somebodyFrom) };
+/** What the job's silence would be alerted as, when, and the most calls that anybody has had. */
+export function nextRing(facts: Facts, settings: Settings): { reason: WatchReason; count: number; at: number } | null {
+  const waiting = waitingIn(facts, settings);
+  const [first] = waiting;
+  if (first === undefined) return null;
+  return {
+    reason: first.reason,
+    count: Math.max(...waiting.map(({ count }) => count)),
+    at: Math.min(...waiting.map(({ at }) => at)),
+  };
 }
 
-/** Facts about the job as a whole, besides its events. */
-export const isOfTheJob = ({ kind }: Fact) => ["announced", "calledOff", "rang", "reopened"].includes(kind);
-
 /** When all is forgotten: the retention after the last change, if nothing is waited for. */
-function forgottenAt(facts: Facts, { retentionMs }: Settings): number | null {
-  if (retentionMs === null || facts.length === 0) return null;
-  if (expectationIn(facts)?.open || waitingFor(facts).length > 0) return null;
+function forgottenAt(facts: Facts, settings: Settings): number | null {
+  if (settings.retentionMs === null || facts.length === 0 || waitingIn(facts, settings).length > 0) return null;
   const changes = [
-    ...eventsIn(facts).map(({ at }) => at),
+    ...eventsIn(facts).flatMap(({ at, type }) => [at, ...earlierBodies(facts, type).map((earlier) => earlier.at)]),
     ...consumersIn(facts).map((consumer) => lifeOf(facts, consumer)?.changedAt ?? 0),
-    facts.findLast(isOfTheJob)?.at ?? 0,
+    facts.findLast(isOfTheWatch)?.at ?? 0,
   ];
-  return Math.max(...changes) + retentionMs;
+  return Math.max(...changes) + settings.retentionMs;
 }
 
 /** When the alarm has something to do; `null` for never. */
@@ -62,42 +101,46 @@ export function dueAt(facts: Facts, settings: Settings): number | null {
 /** Rings. What the queue refuses is as good as not tried: all of it is sent again at another alarm. */
 export function ring(
   journal: Fact[],
-  { accepts, meanwhile }: Alarm<string>,
+  { accepts, meanwhile, slowMs }: Alarm<string>,
   { at, settings }: { at: number; settings: Settings },
-): Answer & { refused: boolean } {
+): Answer & { refused: boolean; endedAt: number } {
   for (const consumer of consumersIn(journal)) {
     const life = lifeOf(journal, consumer);
     if (life !== null) giveUp(journal, life, at);
   }
   const untold = untoldIn(journal).map(({ type }) => type);
-  const due = nextRing(journal, settings);
-  const rings = due !== null && due.at <= at ? due : null;
+  const due = waitingIn(journal, settings).filter((waiting) => waiting.at <= at);
   const alerts: SentAlert[] = untold.map(() => ({ reason: "conflict", ring: 1, pending: [] }));
-  if (rings !== null) {
-    const pending = waitingFor(journal).filter((consumer) => callableFrom(journal, consumer) <= at);
-    alerts.push({ reason: rings.reason, ring: rings.ring, pending });
+  const [first] = due;
+  if (first !== undefined) {
+    const { reason } = first;
+    const pending = reason === "not_finished" ? due.map(({ name }) => name).toSorted() : [];
+    const count = Math.max(...due.map((waiting) => waiting.count)) + 1;
+    const isRefresh = due.some(({ refresh }) => refresh);
+    alerts.push({ reason, ring: count, pending, ...(isRefresh && { refresh: true }) });
   }
   if (alerts.length === 0) {
     const end = forgottenAt(journal, settings);
     if (end !== null && end <= at) journal.splice(0);
-    return { outcome: null, alerts, refused: false };
+    return { outcome: null, alerts, refused: false, endedAt: at };
   }
 
-  const told = journal.length;
-  const between = meanwhile === null ? null : answer(journal, meanwhile, at);
-  const sent = [...(between?.alerts ?? []), ...alerts.slice(0, accepts)];
+  const between = meanwhile === null ? null : answer(journal, meanwhile, at + slowMs);
+  const endedAt = at + 2 * slowMs;
   const refused = alerts.length > accepts;
   if (!refused) {
-    if (untold.length > 0) journal.push({ kind: "told", at, types: untold });
-    // It counts as a ring if the job still waits for the same, and nobody set its watch anew in the meantime.
-    const isSetAnew = journal.slice(told).some(isOfTheJob);
-    if (rings !== null && !isSetAnew && nextRing(journal, settings)?.reason === rings.reason) {
-      // Sooner where somebody who could not be called now can be called sooner.
-      const pause = at + Math.min(settings.watchAfterMs * 2 ** (rings.ring - 1), A_DAY);
-      const others = waitingFor(journal).map((consumer) => callableFrom(journal, consumer));
-      const nextAt = Math.min(pause, ...others.filter((from) => from > at));
-      journal.push({ kind: "rang", at, reason: rings.reason, ring: rings.ring, nextAt });
+    if (untold.length > 0) journal.push({ kind: "told", at: endedAt, types: untold });
+    // It counts for those it was for whom the job still waits for, for the same; nobody else's pause begins.
+    const now = waitingIn(journal, settings);
+    const whom = due.flatMap(({ name, reason }): Called[] => {
+      const waiting = now.find((other) => other.name === name && other.reason === reason);
+      if (waiting === undefined) return [];
+      const count = waiting.count + 1;
+      return [{ name, count, nextAt: endedAt + Math.min(settings.watchAfterMs * 2 ** (count - 1), A_DAY) }];
+    });
+    if (first !== undefined && whom.length > 0) {
+      journal.push({ kind: "rang", at: endedAt, decidedAt: at, reason: first.reason, whom });
     }
   }
-  return { outcome: between?.outcome ?? null, alerts: sent, refused };
+  return { outcome: between?.outcome ?? null, alerts: alerts.slice(0, accepts), refused, endedAt };
 }

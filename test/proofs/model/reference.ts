@@ -2,60 +2,86 @@
 // read as a second specification. The alarm and the watch are in reference-watch.ts, `inspect` in reference-view.ts.
 
 import type {
+  AbandonOutcome,
   CancelExpectationOutcome,
   ClaimOutcome,
   CompleteOutcome,
   ExpectEventOutcome,
+  LedgerEvent,
   ReleaseOutcome,
   RenewOutcome,
   ReopenOutcome,
   Stale,
 } from "../../../ledger-service/contract/index.ts";
 import type { Answer, Call } from "./command.ts";
-import { dispatchedBy, eventsIn, expectationIn, type Fact, isLastAttempt, type Life, lifeOf } from "./facts.ts";
+import {
+  bodiesOf,
+  dispatchedBy,
+  eventsIn,
+  expectationsIn,
+  type Fact,
+  hopingIn,
+  isLastAttempt,
+  isOver,
+  type Life,
+  lifeOf,
+  vanishedBefore,
+  waitingFor,
+} from "./facts.ts";
 
 type Given<Verb> = Extract<Call<string>, { verb: Verb }>;
 
 const MOST_EVENT_TYPES = 4;
 
-const quiet = (outcome: object): Answer => ({ outcome, alerts: [] });
-
-/** Answers the call and writes what it changed at the end of the journal; nothing, if it changed nothing. */
+/** Answers the call; the journal tells what it changed. No call sends an alert: the alarm does. */
 export function answer(journal: Fact[], call: Call<string>, at: number): Answer {
+  return { outcome: outcomeOf(journal, call, at), alerts: [] };
+}
+
+/** Writes what the call changed at the end of the journal; nothing, if it changed nothing. */
+function outcomeOf(journal: Fact[], call: Call<string>, at: number): object {
   switch (call.verb) {
     case "claim":
       return claim(journal, call, at);
     case "complete":
-      return quiet(complete(journal, call, at));
+      return complete(journal, call, at);
     case "release":
-      return quiet(release(journal, call, at));
+      return release(journal, call, at);
     case "renew":
-      return quiet(renew(journal, call, at));
+      return renew(journal, call, at);
     case "reopen":
-      return quiet(reopen(journal, call, at));
+      return reopen(journal, call, at);
+    case "abandon":
+      return abandon(journal, call, at);
     case "expectEvent":
-      return quiet(expectEvent(journal, call, at));
+      return expectEvent(journal, call, at);
     case "cancelExpectation":
-      return quiet(cancelExpectation(journal, call, at));
+      return cancelExpectation(journal, call, at);
     default:
       return call satisfies never;
   }
 }
 
-/** An event is kept once for each type, four types at most; every one but the first must be told of, once. */
-function claim(journal: Fact[], call: Given<"claim">, at: number): Answer {
+/** A claim brings its event first; then its consumer is given the claim, or told why not. */
+function claim(journal: Fact[], call: Given<"claim">, at: number): ClaimOutcome {
   const { event } = call;
-  const kept = eventsIn(journal);
-  const isNew = event !== null && kept.length < MOST_EVENT_TYPES && !kept.some(({ type }) => type === event.type);
-  const conflicts = isNew && kept.length > 0;
-  if (isNew) journal.push({ kind: "event", at, ...event, told: !conflicts || call.told });
-  const alerts = conflicts && call.told ? [{ reason: "conflict", ring: 1, pending: [] }] : [];
-
+  if (event !== null) bring(journal, event, at);
   const [first] = eventsIn(journal);
-  if (first === undefined) return { outcome: { outcome: "unknown" }, alerts };
+  if (first === undefined) return { outcome: "unknown" };
   const outcome = claimOf(journal, call, at);
-  if (event === null || event.type === first.type) return { outcome, alerts };
-  return { outcome: { ...outcome, conflict: { recorded: first.type, received: event.type } }, alerts };
+  if (event === null || event.type === first.type) return outcome;
+  return { ...outcome, conflict: { recorded: first.type, received: event.type } };
+}
+
+/** Each type is kept once, four at most; of each the newest body, as long as somebody has not finished. */
+function bring(journal: Fact[], event: LedgerEvent, at: number): void {
+  const { type, source, body } = event;
+  const kept = bodiesOf(journal, type).at(-1);
+  if (kept === undefined) {
+    if (eventsIn(journal).length < MOST_EVENT_TYPES) journal.push({ kind: "event", at, type, source, body });
+  } else if (kept.body !== body && waitingFor(journal).length > 0) {
+    journal.push({ kind: "replaced", at, type, source, body });
+  }
 }
 
 /** The table of `claim`, top to bottom by what became of the consumer's claim last. */
@@ -80,6 +106,10 @@ function claimOf(journal: Fact[], call: Given<"claim">, at: number): ClaimOutcom
     case "failed":
     case "exhausted":
       return { outcome: "failed", attempt, fence, failedAt: latest.at, error: latest.error };
+    case "abandoned": {
+      const error = `abandoned by ${latest.actor}`;
+      return { outcome: "failed", attempt, fence, failedAt: latest.at, error };
+    }
     case "released":
       return at < latest.retryAt ? { outcome: "deferred", attempt, fence, retryAt: latest.retryAt } : grant();
     case "granted":
@@ -87,22 +117,22 @@ function claimOf(journal: Fact[], call: Given<"claim">, at: number): ClaimOutcom
     default:
       return latest satisfies never;
   }
-  const lives = at < life.leaseEnd;
-  if (token === life.grant.token) {
-    // The holder itself, once more. It is told what it was told; with a lease that lives, if it had none any more.
-    if (!lives) journal.push({ kind: "prolonged", consumer, at, until });
-    return claimed(journal, consumer);
+  if (at < life.leaseEnd) {
+    // The holder itself, once more: it is told what it was told.
+    if (token === life.grant?.token) return claimed(journal, consumer);
+    return { outcome: "in_progress", attempt, fence, retryAt: life.leaseEnd };
   }
-  if (lives) return { outcome: "in_progress", attempt, fence, retryAt: life.leaseEnd };
+  // Whoever comes after the lease is a new attempt, also the holder itself with the token it had.
   return giveUp(journal, life, at) ? claimOf(journal, call, at) : grant();
 }
 
 function claimed(journal: Fact[], consumer: string): ClaimOutcome {
   const life = lifeOf(journal, consumer);
-  const event = eventsIn(journal).find(({ type }) => type === life?.eventType);
-  if (life === null || event === undefined) throw new Error("a grant without its event");
+  const newest = life && bodiesOf(journal, life.eventType).at(-1);
+  if (!life?.grant || !newest) throw new Error("a grant without its event");
   const { attempt, fence, leaseEnd, grant } = life;
-  const { type, body, source } = event;
+  const { type, body, source } = newest;
+  const vanished = vanishedBefore(life);
   return {
     outcome: "claimed",
     attempt,
@@ -110,6 +140,7 @@ function claimed(journal: Fact[], consumer: string): ClaimOutcome {
     token: grant.token,
     leaseExpiresAt: leaseEnd,
     event: { type, body, source },
+    ...(vanished > 0 && { vanished }),
   };
 }
 
@@ -117,7 +148,7 @@ function claimed(journal: Fact[], consumer: string): ClaimOutcome {
 export function giveUp(journal: Fact[], life: Life, at: number): boolean {
   const { consumer, latest, attempt, grant, leaseEnd } = life;
   if (latest.kind !== "granted" || at < leaseEnd || !isLastAttempt(life)) return false;
-  const error = `attempts used up: the lease of attempt ${attempt} of ${grant.limit} ran out`;
+  const error = `attempts used up: the lease of attempt ${attempt} of ${grant?.limit} ran out`;
   journal.push({ kind: "exhausted", consumer, at, error });
   return true;
 }
@@ -126,9 +157,12 @@ export function giveUp(journal: Fact[], life: Life, at: number): boolean {
 function holder(journal: Fact[], { consumer, token }: { consumer: string; token: string }): Life | Stale {
   const life = lifeOf(journal, consumer);
   if (life === null || life.latest.kind === "reopened") return { outcome: "stale", reason: "no_claim" };
-  return life.grant.token === token ? life : { outcome: "stale", reason: "taken" };
+  const wasHeld = life.previous?.kind === "granted" || life.previous?.kind === "released";
+  if (life.latest.kind === "abandoned" && !wasHeld) return TAKEN;
+  return life.grant?.token === token ? life : TAKEN;
 }
 
+const TAKEN: Stale = { outcome: "stale", reason: "taken" };
 const SETTLED: Stale = { outcome: "stale", reason: "settled" };
 
 /** Work that was done counts, unless its holder had said otherwise; said twice, it counts once. */
@@ -168,40 +202,53 @@ function renew(journal: Fact[], call: Given<"renew">, at: number): RenewOutcome 
   return { outcome: "ok", leaseExpiresAt: until };
 }
 
-/** A claim that is over is made claimable again; one that is reopened already, only for another event. */
+/** A claim that is over is made claimable again; one that is reopened already, only for another event or a fresh one. */
 function reopen(journal: Fact[], call: Given<"reopen">, at: number): ReopenOutcome {
-  const { actor, consumer } = call;
+  const { actor, consumer, refresh } = call;
   const life = lifeOf(journal, consumer);
   if (life === null) return { outcome: "unknown", missing: "claim" };
   const eventType = call.eventType ?? life.eventType;
   if (!eventsIn(journal).some(({ type }) => type === eventType)) return { outcome: "unknown", missing: "event" };
   giveUp(journal, life, at);
-  const status = lifeOf(journal, consumer)?.latest.kind;
-  if (status === "granted") return { outcome: "open", status: "claimed" };
-  if (status === "released") return { outcome: "open", status: "released" };
-  const isRepeated = status === "reopened" && life.eventType === eventType;
-  if (!isRepeated) journal.push({ kind: "reopened", consumer, at, actor, eventType });
+  const latest = lifeOf(journal, consumer)?.latest;
+  if (latest?.kind === "granted") return { outcome: "open", status: "claimed" };
+  if (latest?.kind === "released") return { outcome: "open", status: "released" };
+  const saysNothingNew = latest?.kind === "reopened" && latest.eventType === eventType && (!refresh || latest.refresh);
+  if (!saysNothingNew) journal.push({ kind: "reopened", consumer, at, actor, eventType, refresh });
   return { outcome: "reopened" };
 }
 
-/** The earlier deadline stays. */
+/** Whoever the job waits for is waited for no more. */
+function abandon(journal: Fact[], { actor, consumer }: Given<"abandon">, at: number): AbandonOutcome {
+  const life = lifeOf(journal, consumer);
+  if (life?.latest.kind === "abandoned") return { outcome: "abandoned" };
+  if (life !== null && isOver(life)) {
+    return { outcome: "ended", status: life.latest.kind === "completed" ? "completed" : "failed" };
+  }
+  if (!waitingFor(journal).includes(consumer)) return { outcome: "unknown" };
+  journal.push({ kind: "abandoned", consumer, at, actor });
+  return { outcome: "abandoned" };
+}
+
+/** Of one's own deadlines the earlier stays. */
 function expectEvent(journal: Fact[], call: Given<"expectEvent">, at: number): ExpectEventOutcome {
   if (eventsIn(journal).length > 0) return { outcome: "arrived" };
+  const { consumer: by } = call;
   const dueAt = at + call.withinMs;
-  const standing = expectationIn(journal);
-  if (standing?.open && standing.dueAt <= dueAt) return { outcome: "expected", dueAt: standing.dueAt };
-  journal.push({ kind: "announced", at, by: call.consumer, dueAt });
+  const standing = hopingIn(journal).find((expectation) => expectation.by === by);
+  if (standing !== undefined && standing.dueAt <= dueAt) return { outcome: "expected", dueAt: standing.dueAt };
+  journal.push({ kind: "announced", at, by, dueAt });
   return { outcome: "expected", dueAt };
 }
 
-/** By who set it, or by an operator. */
+/** One's own; an operator everybody's. */
 function cancelExpectation(journal: Fact[], call: Given<"cancelExpectation">, at: number): CancelExpectationOutcome {
-  const standing = expectationIn(journal);
-  if (standing === null) return { outcome: "none" };
-  if (standing.arrived) return { outcome: "arrived" };
-  if (!standing.open) return { outcome: "cancelled" };
-  const { by } = standing;
-  if (call.consumer !== null && call.consumer !== by) return { outcome: "not_yours", by };
-  journal.push({ kind: "calledOff", at, actor: call.actor });
+  const isMeant = ({ by }: { by: string }) => call.consumer === null || call.consumer === by;
+  if (!expectationsIn(journal).some(isMeant)) return { outcome: "none" };
+  if (eventsIn(journal).length > 0) return { outcome: "arrived" };
+  const whose = hopingIn(journal)
+    .filter(isMeant)
+    .map(({ by }) => by);
+  if (whose.length > 0) journal.push({ kind: "calledOff", at, actor: call.actor, whose });
   return { outcome: "cancelled" };
 }

@@ -4,6 +4,7 @@
 import { expect } from "vitest";
 import type { JobView } from "../../../ledger-service/contract/index.ts";
 import type { Settings } from "../../../ledger-service/src/job/schedule.ts";
+import { AlarmAgreement, type Run } from "./alarm-agreement.ts";
 import type { Jump, Step, TokenChoice } from "./arbitrary.ts";
 import type { Alarm, Answer, Call, Command } from "./command.ts";
 import { type Fact, hopingIn, isOfTheWatch, lifeOf, waitingFor } from "./facts.ts";
@@ -26,12 +27,6 @@ export interface Subject {
 
 /** Far ahead of the real clock, so that no alarm rings by itself. */
 const START = 4_000_000_000_000;
-/** An alarm that failed runs again after this, doubled with each further failure. */
-const ALARM_RETRY_MS = 60_000;
-const LONGEST_ALARM_RETRY_MS = 900_000;
-/** From the end of an alarm to the next, at the least. */
-const BETWEEN_ALARMS_MS = 1_000;
-const ALARM_DROPPED_AFTER_MS = 300_000;
 const MOST_HISTORY = 20;
 
 export class Agreement {
@@ -45,27 +40,18 @@ export class Agreement {
   #now = START;
   #tokens = 0;
   #steps = 0;
-  /** After a failure, a run, or what was found overdue, the alarm may be later than what is due. */
-  #alarmExcusedUntil = Number.NEGATIVE_INFINITY;
-  /** After a failure the alarm must not be earlier; another instance does not know. */
-  #alarmPausedUntil = Number.NEGATIVE_INFINITY;
-  /** Alarms in a row that failed in this instance. */
-  #failures = 0;
-  #alarm: number | null = null;
-  /** Whether this instance has done nothing yet. */
-  #isFirst = true;
+  readonly #alarms: AlarmAgreement;
 
   constructor(jobId: string, { settings, met }: { settings: Settings; met: (what: string) => unknown }) {
     this.#jobId = jobId;
     this.#settings = settings;
     this.#met = met;
+    this.#alarms = new AlarmAgreement(START, met);
   }
 
   /** The object is another instance from now on, which reads its storage again. */
   evicted(): void {
-    this.#failures = 0;
-    this.#alarmPausedUntil = Number.NEGATIVE_INFINITY;
-    this.#isFirst = true;
+    this.#alarms.evicted();
   }
 
   async play(steps: readonly Step[], subject: Subject): Promise<void> {
@@ -117,7 +103,10 @@ export class Agreement {
     for (const { replaced } of view?.events ?? []) expectThat(replaced.length <= MOST_HISTORY, where);
     const call = command.verb === "alarm" ? command.meanwhile : command;
     if (call?.verb === "claim") this.#checkFence(actual.outcome, { consumer: call.consumer, added, where });
-    await this.#checkAlarm(subject, { run: command.verb === "alarm" ? expected : null, where });
+    await this.#checkAlarm(subject, {
+      run: command.verb === "alarm" ? { began: now, refused: expected.refused } : null,
+      where,
+    });
     subject.check?.(this.#used, where);
     this.#tell(command, expected, { known, added });
     return expected;
@@ -144,56 +133,12 @@ export class Agreement {
     this.#fences.set(consumer, fence);
   }
 
-  /**
-   * The alarm is never later than what is due, but for the pauses after a run and after failures; it is not set to a time that
-   * is not after now. After a run it is known to the millisecond.
-   */
-  async #checkAlarm(
-    subject: Subject,
-    { run, where }: { run: { refused: boolean } | null; where: Where },
-  ): Promise<void> {
-    const now = this.#now;
+  async #checkAlarm(subject: Subject, { run, where }: { run: Run | null; where: Where }): Promise<void> {
     const due = dueAt(this.#journal, this.#settings);
     if (subject.dueAt !== undefined) expectSame(subject.dueAt(), due, () => `${where()}: what is due next`);
     expectThat(due !== null || !this.#isAwaited(), () => `${where()}: something is due`);
-    const before = this.#alarm;
-    const alarm = await subject.alarm();
-    this.#alarm = alarm;
-    const isFirst = this.#isFirst;
-    this.#isFirst = false;
-    const seen = () => `${where()}: alarm at ${relative(alarm)}, due at ${relative(due)}, now ${relative(now)}`;
-
-    if (run !== null) {
-      const next = run.refused ? this.#failed() : this.#succeeded(due);
-      // An instance's first run also finds that no alarm is set, and sets it without the pause after a run.
-      const isAtOnce = isFirst && due !== null && !run.refused && alarm === Math.max(due, now + 1);
-      expectThat(alarm === next || isAtOnce, () => `${seen()}, after the run to be at ${relative(next)}`);
-      return;
-    }
-    expectThat(alarm === null || alarm === before || alarm > now, () => `${seen()}, set to what is not after now`);
-    if (due === null) return;
-    if (due <= now) this.#alarmExcusedUntil = Math.max(this.#alarmExcusedUntil, now + 1);
-    const latest = Math.max(due, this.#alarmExcusedUntil);
-    expectThat(alarm !== null && alarm <= latest, () => `${seen()}, at the latest ${relative(latest)}`);
-    const isSet = alarm !== before;
-    expectThat(!isSet || alarm === null || alarm >= this.#alarmPausedUntil, () => `${seen()}, in its pause`);
-  }
-
-  #failed(): number {
-    const pause = Math.min(ALARM_RETRY_MS * 2 ** this.#failures, LONGEST_ALARM_RETRY_MS);
-    this.#failures++;
-    this.#alarmPausedUntil = this.#now + pause;
-    this.#alarmExcusedUntil = this.#alarmPausedUntil;
-    if (this.#failures > 1) this.#met("alarm: failed again");
-    return this.#alarmPausedUntil;
-  }
-
-  #succeeded(due: number | null): number | null {
-    this.#failures = 0;
-    this.#alarmPausedUntil = Number.NEGATIVE_INFINITY;
-    const next = due === null ? null : Math.max(due, this.#now + BETWEEN_ALARMS_MS);
-    this.#alarmExcusedUntil = next ?? Number.NEGATIVE_INFINITY;
-    return next;
+    const problem = this.#alarms.check({ alarm: await subject.alarm(), due, now: this.#now, run });
+    expectThat(problem === null, () => `${where()}: ${problem}`);
   }
 
   #isAwaited(): boolean {
@@ -289,8 +234,6 @@ function expectSame(actual: unknown, expected: unknown, where: Where): string {
 function expectThat(holds: boolean, where: Where): void {
   if (!holds) expect.fail(where());
 }
-
-const relative = (time: number | null) => (time === null ? "never" : String(time - START));
 
 /** What a call may cost: a row for each event and each claim that it changed, and one for the watch. */
 function rowsOf(added: readonly Fact[]): number {

@@ -194,9 +194,9 @@ export const life: fc.Arbitrary<Step[]> = fc
 /** The life in pieces, each lived by one instance of the object. */
 export function instances(steps: readonly Step[]): Step[][] {
   const pieces: Step[][] = [[]];
-  for (const step of steps) {
-    if (step.evict) pieces.push([]);
-    pieces.at(-1)?.push(step);
+  for (const next of steps) {
+    if (next.evict) pieces.push([]);
+    pieces.at(-1)?.push(next);
   }
   return pieces;
 }

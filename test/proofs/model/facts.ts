@@ -51,7 +51,7 @@ export const eventsIn = (facts: Facts) => facts.filter((fact) => fact.kind === "
 
 /** All bodies of a type that were ever kept, oldest first. */
 export function bodiesOf(facts: Facts, type: string) {
-  return facts.filter((fact) => (fact.kind === "event" || fact.kind === "replaced") && fact.type === type) as Body[];
+  return facts.filter((fact) => fact.kind === "event" || fact.kind === "replaced").filter((body) => body.type === type);
 }
 
 /** The bodies that gave way to a newer one: when, and how large they were; the last 20. */

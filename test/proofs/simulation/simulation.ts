@@ -4,9 +4,10 @@
 import { Effects } from "./parties/effects.ts";
 import { enter } from "./platform/globals.ts";
 import { Objects } from "./platform/objects.ts";
-import { ClaimObserver, openConsumers, stored, type StoredJob } from "./parties/observer.ts";
+import { type Alert, ClaimObserver } from "./parties/observer.ts";
 import type { Machine } from "./platform/scheduler.ts";
-import { eventBody, type Receiver, statusBody, Sume, type SumeJob } from "./parties/sume.ts";
+import { openConsumers, stored, type StoredClaim, type StoredJob } from "./parties/stored.ts";
+import { type Receiver, Sume, type SumeJob } from "./parties/sume.ts";
 import { type Namespace, type Work, Workers, writing } from "./parties/workers.ts";
 import { World, type WorldOptions } from "./platform/world.ts";
 
@@ -15,6 +16,8 @@ const DAY_MS = 24 * 60 * 60_000;
 const RUN_MS = 90 * DAY_MS;
 /** Several times as many as the longest schedule has. */
 const MOST_EVENTS = 50_000;
+/** As the receivers' bindings have it. */
+export const RECEIVER = "receiver";
 
 export type SimulationOptions = WorldOptions & {
   namespaces: readonly Namespace[];
@@ -23,8 +26,10 @@ export type SimulationOptions = WorldOptions & {
   machine?: () => Machine;
   /** Wrapped around the writing work: how it misbehaves. */
   work?: (write: Work) => Work;
-  /** Whether a claim of this job may end as failed, at that attempt and after so many faults in all. */
-  mayFail?: (job: string, attempt: number, faults: number) => boolean;
+  /** Whether a claim that has used up its attempts may end as failed, after so many faults in all. */
+  mayFail?: (failed: { name: string; consumer: string; claim: StoredClaim; faults: number }) => boolean;
+  /** Events after which a run is taken to go round in circles. */
+  mostEvents?: number;
 };
 
 export type Verdict = {
@@ -36,6 +41,11 @@ export type Verdict = {
   /** Claims of consumers that ended so. */
   completed: number;
   failed: number;
+  /** Messages handed to consumers, and the attempts that their claims were granted. */
+  deliveries: number;
+  attempts: number;
+  /** Put on the alerts queue. */
+  alerts: number;
 };
 
 type JobKey = Pick<SumeJob, "namespace" | "jobId">;
@@ -52,13 +62,20 @@ export class Simulation {
   /** Jobs that must not be lost, and why. */
   readonly #owed = new Map<string, string>();
   readonly #dispatched = new Set<string>();
+  /** By object's name and consumer, of those that have a queue. */
+  readonly #deliveries = new Map<string, number>();
+  readonly #attempts = new Map<string, number>();
+  #alerts = 0;
+  /** Is told of each attempt of a consumer that has a queue. */
+  onAttempt: (object: string, consumer: string) => void = () => {};
 
   constructor(options: SimulationOptions) {
     this.#options = options;
     this.world = new World(options);
     enter(this.world);
     const { machine = () => ({ skewMs: 0 }) } = options;
-    this.#observer = new ClaimObserver(this.world, knownBodies);
+    this.#observer = new ClaimObserver(this.world, (name, event) => this.sume.hasSaid(name, event));
+    this.#observer.onAttempt = (name, consumer) => this.#attempted(name, consumer);
     this.#effects = new Effects(this.world);
     const env: Record<string, unknown> = { RETENTION_DAYS: String(options.retentionDays) };
     this.objects = new Objects(this.world, { observer: this.#observer, env, newMachine: machine });
@@ -67,12 +84,14 @@ export class Simulation {
     this.workers = new Workers(this.world, this.objects, { machine, work });
     const receivers = new Map<string, Receiver>();
     for (const namespace of options.namespaces) {
-      const onDispatched = (jobId: string, consumer: string) => {
-        this.#dispatched.add(`${namespace.name}:${jobId} ${consumer}`);
+      const key = (jobId: string, consumer: string) => `${namespace.name}:${jobId} ${consumer}`;
+      const told = {
+        onDispatched: (jobId: string, consumer: string) => void this.#dispatched.add(key(jobId, consumer)),
+        onHanded: (jobId: string, consumer: string) => increment(this.#deliveries, key(jobId, consumer)),
       };
-      receivers.set(namespace.name, this.workers.open(namespace, onDispatched));
+      receivers.set(namespace.name, this.workers.open(namespace, told));
     }
-    env.ALERTS = this.workers.alerts();
+    env.ALERTS = this.#alertsQueue();
     this.sume = new Sume(this.world, receivers, (job) => this.#acknowledged(job));
   }
 
@@ -84,8 +103,9 @@ export class Simulation {
   /** Lets time run until nothing happens any more, and judges. */
   async finish(): Promise<Verdict> {
     const { scheduler, violations, injected } = this.world;
-    await scheduler.runUntil(RUN_MS, () => violations.length > 0 || scheduler.events >= MOST_EVENTS);
-    if (scheduler.events >= MOST_EVENTS) this.world.violation("it goes round in circles");
+    const { mostEvents = MOST_EVENTS } = this.#options;
+    await scheduler.runUntil(RUN_MS, () => violations.length > 0 || scheduler.events >= mostEvents);
+    if (scheduler.events >= mostEvents) this.world.violation("it goes round in circles");
     const ended = { completed: 0, failed: 0 };
     if (violations.length === 0) {
       if (scheduler.nextAt !== null) this.world.violation("something still goes on after 90 days");
@@ -94,7 +114,34 @@ export class Simulation {
     }
     const finished = [...this.#observer.finishedAt.values()];
     const recoveryMs = Math.max(0, ...finished.map((at) => at - this.world.lastDisturbance));
-    return { violations, injected, recoveryMs, events: scheduler.events, ...ended };
+    const traffic = { deliveries: sum(this.#deliveries), attempts: sum(this.#attempts), alerts: this.#alerts };
+    return { violations, injected, recoveryMs, events: scheduler.events, ...ended, ...traffic };
+  }
+
+  /** Messages handed to that consumer of that job so far, and the attempts that it was granted. */
+  trafficOf(object: string, consumer: string): { deliveries: number; attempts: number } {
+    const key = `${object} ${consumer}`;
+    return { deliveries: this.#deliveries.get(key) ?? 0, attempts: this.#attempts.get(key) ?? 0 };
+  }
+
+  #alertsQueue(): object {
+    const objectOf = ({ namespace, jobId }: Alert) => this.objects.get(keyOf({ namespace, jobId }));
+    const queue = this.workers.alerts((alert) => {
+      this.#alerts += 1;
+      this.#observer.alerted(objectOf(alert), alert);
+    });
+    return {
+      send: (alert: Alert) => {
+        this.#observer.alerting(objectOf(alert), alert);
+        return queue.send(alert);
+      },
+    };
+  }
+
+  #attempted(name: string, consumer: string): void {
+    if (!this.#consumersOf(name.slice(0, name.indexOf(":"))).includes(consumer)) return;
+    increment(this.#attempts, `${name} ${consumer}`);
+    this.onAttempt(name, consumer);
   }
 
   #acknowledged(job: JobKey): void {
@@ -120,31 +167,38 @@ export class Simulation {
       if (!job.claims.has(consumer)) this.world.violation(`${name}: ${consumer} never claimed`);
     }
     for (const [consumer, claim] of job.claims) {
-      if (consumer === "receiver") continue;
-      if (claim.status === "failed") {
+      if (claim.status === "abandoned") {
+        const asked = this.#observer.wasAbandoned(name, consumer);
+        if (!asked) this.world.violation(`${name}: ${consumer} is abandoned, and nobody asked for it`);
+      } else if (consumer === RECEIVER) {
+        continue;
+      } else if (claim.status === "failed") {
         ended.failed += 1;
-        const faults = [...this.world.injected.values()].reduce((sum, count) => sum + count, 0);
-        const may = this.#options.mayFail?.(name, claim.attempt, faults) ?? false;
-        if (!may) this.world.violation(`${name}: ${consumer} failed without cause: ${String(claim.error)}`);
-        if (!claim.error) this.world.violation(`${name}: ${consumer} failed without saying why`);
+        this.#judgeFailure(name, consumer, claim);
       } else {
         ended.completed += 1;
-        this.#judgeEffect(name, consumer, job);
+        this.#judgeEffect(name, consumer, claim);
       }
     }
   }
 
-  #judgeEffect(name: string, consumer: string, job: StoredJob): void {
+  #judgeFailure(name: string, consumer: string, claim: StoredClaim): void {
+    const faults = sum(this.world.injected);
+    const may = this.#options.mayFail?.({ name, consumer, claim, faults }) ?? false;
+    if (!may) this.world.violation(`${name}: ${consumer} failed without cause: ${String(claim.error)}`);
+    if (!claim.error) this.world.violation(`${name}: ${consumer} failed without saying why`);
+  }
+
+  #judgeEffect(name: string, consumer: string, claim: StoredClaim): void {
     const effect = this.#effects.get(`${name} ${consumer}`);
-    const claim = job.claims.get(consumer);
     if (effect === undefined) this.world.violation(`${name}: ${consumer} completed without effect`);
-    else if (claim !== undefined && (effect.fence !== claim.fence || effect.attempt !== claim.attempt)) {
+    else if (effect.fence !== claim.fence || effect.attempt !== claim.attempt) {
       const [was, is] = [`attempt ${claim.attempt}`, `attempt ${effect.attempt}`];
       this.world.violation(
         `${name}: ${consumer} completed by ${was} (${claim.fence}), effect of ${is} (${effect.fence})`,
       );
-    } else if (effect.value !== job.events.get(claim?.eventType ?? "")?.body) {
-      this.world.violation(`${name}: ${consumer} worked on another event than its own`);
+    } else if (!this.#observer.wasGiven(name, consumer, effect)) {
+      this.world.violation(`${name}: ${consumer} worked on another event than it was given`);
     }
   }
 
@@ -153,10 +207,10 @@ export class Simulation {
   }
 }
 
-/** Everything that Sume could say of that job in an event of that type. */
-function knownBodies(object: string, type: string): string[] {
-  const colon = object.indexOf(":");
-  const [namespace, jobId] = [object.slice(0, colon), object.slice(colon + 1)];
-  const status = type.replace(/^job\./, "");
-  return [eventBody({ namespace, jobId }, type), statusBody({ namespace, jobId, status, event: type })];
+function increment(counts: Map<string, number>, key: string): void {
+  counts.set(key, (counts.get(key) ?? 0) + 1);
+}
+
+function sum(counts: ReadonlyMap<string, number>): number {
+  return [...counts.values()].reduce((total, count) => total + count, 0);
 }

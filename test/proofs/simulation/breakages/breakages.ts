@@ -14,8 +14,8 @@ export const BREAKAGES: readonly Breakage[] = [
   {
     name: "no fencing: every attempt has the same fence",
     file: "ledger-service/src/job/claims.ts",
-    find: "const fence = Math.max(now, from.fence + 1);",
-    replace: "const fence = 1;",
+    find: "fence: Math.max(now, from.fence + 1),",
+    replace: "fence: 1,",
   },
   {
     name: "the receiver completes before it dispatches",
@@ -33,26 +33,26 @@ export const BREAKAGES: readonly Breakage[] = [
   {
     name: "no watch: the alarm does nothing",
     file: "ledger-service/src/object/job-ledger.ts",
-    find: "    this.#alarmPausedUntil = 0;\n    try {",
-    replace: "    if (this.#alarmRanAt > 0) return;\n    try {",
+    find: "    this.#alarm.began(decidedAt);\n    try {",
+    replace: "    this.#alarm.began(decidedAt);\n    if (decidedAt > 0) return;\n    try {",
   },
   {
     name: "the watch rings, and sends nothing",
     file: "ledger-service/src/object/job-ledger.ts",
-    find: "for (const alert of alerts) await withTimeout(this.#send(alert), ALERT_WITHIN_MS);",
+    find: "for (const alert of alerts) await withTimeout(this.#send(this.#name, alert), ALERT_WITHIN_MS);",
     replace: "",
   },
   {
     name: "a lease never ends",
     file: "ledger-service/src/job/claims.ts",
-    find: "const live = now < leaseExpiresAt;",
-    replace: "const live = now < Infinity;",
+    find: "if (now < held.leaseExpiresAt) {",
+    replace: "if (now < Infinity) {",
   },
   {
     name: "a lease is never live",
     file: "ledger-service/src/job/claims.ts",
-    find: "const live = now < leaseExpiresAt;",
-    replace: "const live = now < 0;",
+    find: "if (now < held.leaseExpiresAt) {",
+    replace: "if (now < 0) {",
   },
   {
     name: "complete does not look at the token",
@@ -63,20 +63,54 @@ export const BREAKAGES: readonly Breakage[] = [
   {
     name: "the alarm writes back what it read before its await",
     file: "ledger-service/src/object/job-ledger.ts",
-    find: "rung(record, { seen, alerts, settings: this.#settings, now })",
-    replace: "rung(record === seen ? record : seen, { seen, alerts, settings: this.#settings, now })",
+    find: `      for (const alert of alerts) await withTimeout(this.#send(this.#name, alert), ALERT_WITHIN_MS);
+      // While the alerts were on their way anything may have been settled: decide on the record as it is now.
+      this.#commitAtAlarm((record, now) => watch.alerted(record, {`,
+    replace: `      const seen = this.#read();
+      for (const alert of alerts) await withTimeout(this.#send(this.#name, alert), ALERT_WITHIN_MS);
+      this.#commitAtAlarm((_record, now) => watch.alerted(seen, {`,
   },
   {
     name: "a transaction that is rolled back leaves the record in memory",
     file: "ledger-service/src/object/job-ledger.ts",
-    find: "    try {\n      // A throw after",
-    replace: "    this.#record = after;\n    try {\n      // A throw after",
+    find: "    this.ctx.storage.transactionSync(() => {",
+    replace: "    this.#record = after;\n    this.ctx.storage.transactionSync(() => {",
   },
   {
     name: "a repeated claim with the same token is a stranger's",
     file: "ledger-service/src/job/claims.ts",
-    find: "if (token === command.token) {",
-    replace: "if (token === `${command.token}?`) {",
+    find: "return held.token === command.token",
+    replace: "return held.token === `${command.token}?`",
+  },
+  {
+    name: "a token that comes again after its lease is the same attempt",
+    file: "ledger-service/src/job/claims.ts",
+    find: "if (now < held.leaseExpiresAt) {",
+    replace: "if (now < held.leaseExpiresAt || held.token === command.token) {",
+  },
+  {
+    name: "an event's first body stays, whatever comes",
+    file: "ledger-service/src/job/events.ts",
+    find: "if (!event.differs || unfinished(record).length === 0)",
+    replace: "if (event.differs || unfinished(record).length === 0)",
+  },
+  {
+    name: "abandoning ends no waiting",
+    file: "ledger-service/src/job/record.ts",
+    find: ` || claim.status === "abandoned"`,
+    replace: "",
+  },
+  {
+    name: "who calls off an expectation calls off everybody's",
+    file: "ledger-service/src/job/watch.ts",
+    find: "command.consumer === null || command.consumer === by",
+    replace: "by !== command.actor || command.consumer === by",
+  },
+  {
+    name: "a conflict is not alerted",
+    file: "ledger-service/src/job/schedule.ts",
+    find: "return events.slice(1 + (watch?.conflictsTold ?? 0));",
+    replace: "return events.slice(events.length + (watch?.conflictsTold ?? 0));",
   },
   {
     name: "the client takes an uncertain complete for a failure",

@@ -1,87 +1,67 @@
-// Watches the objects from outside and keeps a small model of its own: who holds which claim until when. It judges by what
-// the objects answer, what they write and what their alarm says, never by asking production code.
+// Watches the objects from outside and keeps a small model of its own: who holds which claim until when, and which body is the
+// newest. It judges by what the objects answer, what they write, what they alert and what their alarm says, never by asking
+// production code.
 
-import * as v from "valibot";
 import type { JobObject, Observer } from "../platform/objects.ts";
 import type { World } from "../platform/world.ts";
+import { Bodies } from "./bodies.ts";
+import { openConsumers, openParts, stored, type StoredJob } from "./stored.ts";
 
-const DAY_MS = 24 * 60 * 60_000;
+const MINUTE_MS = 60_000;
+const DAY_MS = 24 * 60 * MINUTE_MS;
 /** Milliseconds; the watch's longest pause, and the longest lease or delay that it may have to wait for. */
-const LATEST_ALARM_MS = DAY_MS + DAY_MS / 2 + 60_000;
+const LATEST_ALARM_MS = DAY_MS + DAY_MS / 2 + MINUTE_MS;
+/** Milliseconds that what is due may wait: the longest pause after failures, and clocks that disagree. */
+const LATEST_DUE_MS = 16 * MINUTE_MS;
+/** Milliseconds that an alert may be on its way to its queue, with another before it. */
+const ALERT_UNDER_WAY_MS = 3 * MINUTE_MS;
 
 type Holder = {
   token: string;
+  fence: number;
   leaseExpiresAt: number;
   /** Neither settled nor reopened. */
   open: boolean;
-};
-const StoredClaim = v.object({
-  status: v.string(),
-  eventType: v.string(),
-  attempt: v.number(),
-  fence: v.number(),
-  dispatchedTo: v.array(v.string()),
-  error: v.optional(v.nullable(v.string())),
-  changedAt: v.number(),
-});
-const StoredEvent = v.object({ body: v.instance(Uint8Array), receivedAt: v.number() });
-const StoredExpectation = v.object({ expectation: v.nullable(v.object({ cancelledBy: v.nullable(v.string()) })) });
-export type StoredClaim = v.InferOutput<typeof StoredClaim>;
-export type StoredJob = {
-  events: Map<string, { body: string; receivedAt: number }>;
-  claims: Map<string, StoredClaim>;
-  isExpected: boolean;
 };
 type Answer = {
   outcome: string;
   token?: string;
   leaseExpiresAt?: number;
+  attempt?: number;
   fence?: number;
   event?: { type: string; body: string };
 };
-type Command = { consumer: string; token: string };
-
-/** What an object has stored, as it lies there. */
-export function stored(object: JobObject): StoredJob {
-  const job: StoredJob = { events: new Map(), claims: new Map(), isExpected: false };
-  for (const [key, value] of object.storage.entries()) {
-    const colon = key.indexOf(":");
-    const [kind, name] = colon < 0 ? [key, ""] : [key.slice(0, colon), key.slice(colon + 1)];
-    if (kind === "event") {
-      const { body, receivedAt } = v.parse(StoredEvent, value);
-      job.events.set(name, { body: new TextDecoder().decode(body), receivedAt });
-    }
-    if (kind === "claim") job.claims.set(name, v.parse(StoredClaim, value));
-    if (kind === "job") job.isExpected = v.parse(StoredExpectation, value).expectation?.cancelledBy === null;
-  }
-  if (job.events.size > 0) job.isExpected = false;
-  return job;
-}
-
-/** The consumers that something is still to be done for. */
-export function openConsumers({ claims }: StoredJob): string[] {
-  const named = [...claims.values()].flatMap(({ dispatchedTo }) => dispatchedTo);
-  return [...new Set([...claims.keys(), ...named])].filter((consumer) => {
-    const status = claims.get(consumer)?.status;
-    return status !== "completed" && status !== "failed";
-  });
-}
+type Command = { consumer: string; token: string; maxAttempts?: number | null };
+export type Alert = { namespace: string; jobId: string; reason: string; pending: string[] };
 
 export class ClaimObserver implements Observer {
   readonly #world: World;
-  readonly #knownBodies: (object: string, type: string) => string[];
+  readonly #wasSent: (object: string, event: { type: string; body: string }) => boolean;
+  readonly #bodies = new Bodies();
   readonly #holders = new Map<string, Holder>();
   readonly #fences = new Map<string, number>();
   readonly #completed = new Map<string, string>();
+  /** Claims abandoned, and not reopened since, with the milliseconds of the run. */
+  readonly #abandoned = new Map<string, number>();
+  readonly #everAbandoned = new Set<string>();
+  /** Conflicts put on the alerts queue, of the job as it is now. */
+  readonly #conflicts = new Map<string, number>();
   readonly #restedAt = new Map<string, number>();
   /** Milliseconds of the run at which a job was last seen to become finished. */
   readonly finishedAt = new Map<string, number>();
   /** What was deleted, as it was then. */
   readonly deleted = new Map<string, StoredJob>();
+  /** Is told of each new attempt: an object's name and a consumer. */
+  onAttempt: (object: string, consumer: string) => void = () => {};
 
-  constructor(world: World, knownBodies: (object: string, type: string) => string[]) {
+  /** `wasSent`: whether anybody ever sent such an event for that job. */
+  constructor(world: World, wasSent: (object: string, event: { type: string; body: string }) => boolean) {
     this.#world = world;
-    this.#knownBodies = knownBodies;
+    this.#wasSent = wasSent;
+  }
+
+  arriving(object: JobObject, method: string, args: unknown[]): () => void {
+    return method === "claim" ? this.#bodies.arriving(object, args) : () => {};
   }
 
   answered(object: JobObject, method: string, args: unknown[], answer: unknown, changed: boolean): void {
@@ -92,7 +72,7 @@ export class ClaimObserver implements Observer {
     const key = `${object.name} ${command.consumer}`;
     switch (method) {
       case "claim":
-        if (answer.outcome === "claimed") this.#claimed(object, key, answer);
+        if (answer.outcome === "claimed") this.#claimed(object, command, answer);
         else this.#refused(object, key, command.token, answer.outcome);
         break;
       case "renew":
@@ -104,9 +84,41 @@ export class ClaimObserver implements Observer {
         if (answer.outcome !== "reopened") break;
         this.#holders.delete(key);
         this.#completed.delete(key);
+        this.#abandoned.delete(key);
+        break;
+      case "abandon":
+        if (answer.outcome === "abandoned" && !this.#abandoned.has(key)) {
+          this.#abandoned.set(key, this.#world.scheduler.now);
+          this.#everAbandoned.add(key);
+        }
         break;
       default:
     }
+  }
+
+  /** An alert is sent off; the queue may yet refuse it. */
+  alerting(object: JobObject, { pending }: Alert): void {
+    for (const consumer of pending) {
+      const since = this.#abandoned.get(`${object.name} ${consumer}`);
+      if (since !== undefined && this.#world.scheduler.now > since + ALERT_UNDER_WAY_MS) {
+        this.#violation(object, `an alert for ${consumer}, who was abandoned`);
+      }
+    }
+  }
+
+  /** An alert is on the queue. */
+  alerted(object: JobObject, { reason }: Alert): void {
+    if (reason === "conflict") this.#conflicts.set(object.name, (this.#conflicts.get(object.name) ?? 0) + 1);
+  }
+
+  /** Whether anybody asked for that. */
+  wasAbandoned(object: string, consumer: string): boolean {
+    return this.#everAbandoned.has(`${object} ${consumer}`);
+  }
+
+  /** Whether the attempt with that fence was given that body. */
+  wasGiven(object: string, consumer: string, { fence, value }: { fence: number; value: string }): boolean {
+    return this.#bodies.wasGiven(`${object} ${consumer} ${fence}`, value);
   }
 
   rested(object: JobObject): void {
@@ -115,45 +127,63 @@ export class ClaimObserver implements Observer {
     if (this.#restedAt.get(object.name) === version && object.isWatched) return;
     this.#restedAt.set(object.name, version);
     const job = stored(object);
-    const open = openConsumers(job);
-    if (open.length === 0 && !job.isExpected) {
+    const open = openParts(job);
+    if (open.length === 0) {
       if (!this.finishedAt.has(object.name)) this.finishedAt.set(object.name, this.#world.scheduler.now);
       return;
     }
     this.finishedAt.delete(object.name);
     const { alarmAt } = object.storage;
-    // What is expected may be expected a month ahead.
-    const isLate = alarmAt !== null && !job.isExpected && alarmAt > object.now + LATEST_ALARM_MS;
+    const latest = latestAlarm(job, object.now);
+    const isLate = alarmAt !== null && alarmAt > latest;
     if (object.isWatched && !isLate) return;
     const why = isLate ? `an alarm only at +${alarmAt - object.now} ms` : "no alarm";
-    this.#violation(object, `forgotten: ${open.join(", ") || "an expected event"} open and ${why}`);
+    this.#violation(object, `forgotten: ${open.join(", ")} open and ${why}`);
   }
 
   deleting(object: JobObject): void {
     const job = stored(object);
-    const open = openConsumers(job);
-    if (open.length > 0 || job.isExpected) this.#violation(object, `deleted with ${open.join(", ")} open`);
+    const open = openParts(job);
+    if (open.length > 0) this.#violation(object, `deleted with ${open.join(", ")} open`);
+    const told = this.#conflicts.get(object.name) ?? 0;
+    if (told < job.events.size - 1) this.#violation(object, `${job.events.size} events, and ${told} conflicts alerted`);
     this.deleted.set(object.name, job);
-    for (const key of this.#holders.keys()) if (key.startsWith(`${object.name} `)) this.#holders.delete(key);
-    for (const key of this.#completed.keys()) if (key.startsWith(`${object.name} `)) this.#completed.delete(key);
+    this.#conflicts.delete(object.name);
+    this.#bodies.forget(object);
+    const isOfIt = (key: string) => key.startsWith(`${object.name} `);
+    for (const kept of [this.#holders, this.#completed, this.#abandoned]) {
+      for (const key of kept.keys()) if (isOfIt(key)) kept.delete(key);
+    }
   }
 
-  #claimed(object: JobObject, key: string, { token = "", leaseExpiresAt = 0, fence = 0, event }: Answer): void {
+  #claimed(object: JobObject, { consumer, token, maxAttempts = null }: Command, answer: Answer): void {
+    const key = `${object.name} ${consumer}`;
+    const { leaseExpiresAt = 0, attempt = 0, fence = 0, event } = answer;
     const holder = this.#holders.get(key);
-    const isAnew = holder?.token !== token;
-    if (isAnew) {
-      if (holder?.open === true && object.now < holder.leaseExpiresAt) {
-        this.#violation(object, `two live tokens for ${key}: ${holder.token} and ${token}`);
-      }
+    if (answer.token !== token) this.#violation(object, `${key} was given the token ${answer.token}, not ${token}`);
+    const isLive = holder?.open === true && object.now < holder.leaseExpiresAt;
+    const isRepeated = isLive && holder.token === token;
+    if (isRepeated && fence !== holder.fence) {
+      this.#violation(object, `${key}: ${token} claimed again within its lease, and it was another attempt`);
+    }
+    if (isLive && !isRepeated) this.#violation(object, `two live tokens for ${key}: ${holder.token} and ${token}`);
+    if (!isRepeated) {
       if (this.#completed.has(key)) this.#violation(object, `${key} was claimed after it was completed`);
+      if (this.#abandoned.has(key)) this.#violation(object, `${key} was claimed after it was abandoned`);
+      if (maxAttempts !== null && attempt > maxAttempts) this.#violation(object, `${key}: attempt ${attempt}`);
       const last = this.#fences.get(key) ?? 0;
       if (fence <= last) this.#violation(object, `${key}: fence ${fence} after ${last}`);
       this.#fences.set(key, fence);
+      this.onAttempt(object.name, consumer);
     }
-    this.#holders.set(key, { token, leaseExpiresAt, open: true });
-    if (event !== undefined && !this.#knownBodies(object.name, event.type).includes(event.body)) {
-      this.#violation(object, `${key} was given an event that nobody sent`);
+    this.#holders.set(key, { token, fence, leaseExpiresAt, open: true });
+    if (event === undefined) {
+      this.#violation(object, `${key} was given no event`);
+      return;
     }
+    if (!this.#wasSent(object.name, event)) this.#violation(object, `${key} was given an event that nobody sent`);
+    if (!this.#bodies.isNewest(object, event)) this.#violation(object, `${key} was not given the newest body`);
+    this.#bodies.give(`${key} ${fence}`, event.body);
   }
 
   /** A claim repeated after a lost answer must find its holder in it. */
@@ -176,11 +206,22 @@ export class ClaimObserver implements Observer {
     const by = this.#completed.get(key);
     if (by !== undefined && by !== token) this.#violation(object, `${key} was completed twice, by ${by} and ${token}`);
     this.#completed.set(key, token);
+    // What the holder of an abandoned claim finishes counts.
+    this.#abandoned.delete(key);
   }
 
   #violation(object: JobObject, what: string): void {
     this.#world.violation(`${object.name}: ${what}`);
   }
+}
+
+/** Epoch milliseconds; when the alarm of a job that is not finished must be set at the latest. */
+function latestAlarm(job: StoredJob, now: number): number {
+  if (job.untold > 0) return now + LATEST_DUE_MS;
+  const deadlines = job.expected.filter(({ isTold }) => !isTold).map(({ dueAt }) => Math.max(dueAt, now));
+  // What is expected may be expected a month ahead; afterwards it is asked for once a day.
+  const isPatient = openConsumers(job).length === 0 && deadlines.length === job.expected.length;
+  return Math.min(isPatient ? Infinity : now + LATEST_ALARM_MS, ...deadlines.map((at) => at + LATEST_DUE_MS));
 }
 
 function isAnswer(value: unknown): value is Answer {

@@ -18,25 +18,28 @@ export type Receiver = (request: WireRequest) => Promise<Outcome<number>>;
 /** A job at Sume; `namespace` says whose webhook it has. */
 export type SumeJob = { namespace: string; jobId: string; status: string; event: string };
 
-export function eventBody({ namespace, jobId }: Pick<SumeJob, "namespace" | "jobId">, event: string): string {
-  return JSON.stringify({ job_id: jobId, event, account: namespace });
+type JobKey = Pick<SumeJob, "namespace" | "jobId">;
+
+/** `edition`: counts the times that the job's media got other URLs. */
+function eventBody({ namespace, jobId }: JobKey, event: string, edition: number): string {
+  return JSON.stringify({ job_id: jobId, event, account: namespace, edition });
 }
 
-export function statusBody({ namespace, jobId, status }: SumeJob): string {
-  return JSON.stringify({ job_id: jobId, status, account: namespace, polled: true });
+function statusBody({ namespace, jobId, status }: SumeJob, edition: number): string {
+  return JSON.stringify({ job_id: jobId, status, account: namespace, edition, polled: true });
 }
 
 export class Sume {
   readonly #world: World;
   readonly #receivers: ReadonlyMap<string, Receiver>;
-  readonly #onAcknowledged: (job: Pick<SumeJob, "namespace" | "jobId">) => void;
+  readonly #onAcknowledged: (job: JobKey) => void;
   readonly #known = new Map<string, SumeJob>();
+  /** By namespace and job. */
+  readonly #editions = new Map<string, number>();
+  /** Everything ever said of a job in an event of a type. */
+  readonly #said = new Map<string, Set<string>>();
   /** Whose API key a request carries is not simulated; so a job's namespace is found by the job. */
-  constructor(
-    world: World,
-    receivers: ReadonlyMap<string, Receiver>,
-    onAcknowledged: (job: Pick<SumeJob, "namespace" | "jobId">) => void,
-  ) {
+  constructor(world: World, receivers: ReadonlyMap<string, Receiver>, onAcknowledged: (job: JobKey) => void) {
     this.#world = world;
     this.#receivers = receivers;
     this.#onAcknowledged = onAcknowledged;
@@ -48,9 +51,19 @@ export class Sume {
     this.#known.set(job.jobId, job);
   }
 
+  /** From now on what is said of the job carries other URLs. */
+  renewMedia(job: JobKey): void {
+    this.#editions.set(nameOf(job), this.#edition(job) + 1);
+  }
+
+  /** Whether that was ever said of the job; `name`: its object's. */
+  hasSaid(name: string, { type, body }: { type: string; body: string }): boolean {
+    return this.#said.get(`${name} ${type}`)?.has(body) ?? false;
+  }
+
   /** Sends until 2xx, as often as Sume does. */
-  async deliver(job: Pick<SumeJob, "namespace" | "jobId">, event: string): Promise<void> {
-    const body = new TextEncoder().encode(eventBody(job, event));
+  async deliver(job: JobKey, event: string): Promise<void> {
+    const body = new TextEncoder().encode(this.#say(job, event, eventBody(job, event, this.#edition(job))));
     for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
       const status = await this.#attempt(job.namespace, body, `${job.namespace}/${job.jobId} ${event}`);
       if (status !== null && status >= 200 && status < 300) {
@@ -104,8 +117,22 @@ export class Sume {
       void this.deliver(job, job.event);
       return response(202, "{}");
     }
-    return response(200, statusBody(job));
+    return response(200, this.#say(job, `job.${job.status}`, statusBody(job, this.#edition(job))));
   }
+
+  #edition(job: JobKey): number {
+    return this.#editions.get(nameOf(job)) ?? 0;
+  }
+
+  #say(job: JobKey, type: string, body: string): string {
+    const key = `${nameOf(job)} ${type}`;
+    this.#said.set(key, (this.#said.get(key) ?? new Set()).add(body));
+    return body;
+  }
+}
+
+function nameOf({ namespace, jobId }: JobKey): string {
+  return `${namespace}:${jobId}`;
 }
 
 function response(status: number, body: string): object {

@@ -4,11 +4,12 @@
 import { type Effects } from "./effects.ts";
 import type { Objects } from "../platform/objects.ts";
 import * as production from "../platform/production.ts";
-import { Queue } from "../platform/queues.ts";
+import { Queue, type QueueSettings } from "../platform/queues.ts";
 import { type Machine, Process } from "../platform/scheduler.ts";
 import { API_URL, type Receiver, SECRET } from "./sume.ts";
 import { binding, call, copied, invoke, serveIn } from "../platform/transport.ts";
 import type { World } from "../platform/world.ts";
+import type { Alert } from "./observer.ts";
 
 const LEDGER_METHODS = [
   "whoami",
@@ -20,11 +21,22 @@ const LEDGER_METHODS = [
   "expectEvent",
   "cancelExpectation",
 ];
-const ADMIN_METHODS = ["inspect", "reopen", "cancelExpectation"];
+const ADMIN_METHODS = ["inspect", "reopen", "abandon", "cancelExpectation"];
 const INTAKE_METHODS = ["ingest", "redispatch"];
+const CONSUMER_QUEUE: QueueSettings = { maxBatch: 10, batchWithinMs: 0, maxRetries: 100, retryDelayMs: null };
+const ALERTS_QUEUE: QueueSettings = { ...CONSUMER_QUEUE, maxBatch: 5, maxRetries: 3 };
 
 export type Work = (job: production.Job, key: string) => Promise<object>;
-export type Namespace = { name: string; consumers: readonly string[] };
+export type Namespace = {
+  name: string;
+  consumers: readonly string[];
+  /** Of these consumers, those whose Worker was removed: their queues are filled, and nobody reads them. */
+  removed?: readonly string[];
+  /** What the consumers' wrangler configs say of their queues; absent: the platform's own. */
+  queues?: QueueSettings;
+};
+/** What is told of the messages to consumers. */
+export type Told = Record<"onDispatched" | "onHanded", (jobId: string, consumer: string) => void>;
 
 export class Workers {
   readonly #world: World;
@@ -50,23 +62,25 @@ export class Workers {
   }
 
   /** A namespace's receiver with a queue and a consumer for each name. */
-  open({ name: namespace, consumers }: Namespace, onDispatched: (jobId: string, consumer: string) => void): Receiver {
+  open({ name: namespace, consumers, removed = [], queues }: Namespace, told: Told): Receiver {
     const env: Record<string, unknown> = {
       SUME_WEBHOOK_SECRET: SECRET,
       LEDGER: this.ledger({ namespace, consumer: "receiver" }),
     };
     for (const consumer of consumers) {
-      const queue = new Queue(this.#world, {
+      const queue = new Queue<unknown>(this.#world, {
         name: `${namespace}/${consumer}`,
-        maxRetries: 100,
+        settings: queues ?? CONSUMER_QUEUE,
+        isRead: !removed.includes(consumer),
         spawn: () => this.#spawn(`${namespace}/${consumer}`),
         handle: (batch) => {
           const ledger = this.ledger({ namespace, consumer });
           return production.consume(batch, ledger, (job) => this.work(job, `${namespace}:${job.jobId} ${consumer}`));
         },
-        onStored: (body) => onDispatched(jobIdOf(body), consumer),
+        onStored: (body) => told.onDispatched(jobIdOf(body), consumer),
+        onHanded: (body) => told.onHanded(jobIdOf(body), consumer),
       });
-      env[`DISPATCH_${consumer.toUpperCase()}`] = queue.binding;
+      env[`DISPATCH_${consumer.toUpperCase().replaceAll("-", "_")}`] = queue.binding;
     }
     this.#intakes[`INTAKE_${namespace.toUpperCase()}`] = this.#entrypoint(
       INTAKE_METHODS,
@@ -87,13 +101,14 @@ export class Workers {
   }
 
   /** The alerts queue with the reconciler behind it. */
-  alerts(): object {
+  alerts(onStored: (alert: Alert) => void): { send(body: Alert): Promise<void> } {
     const env = { LEDGER_ADMIN: this.ledger(), SUME_API_URL: API_URL, SUME_API_KEY: "key" };
-    return new Queue(this.#world, {
+    return new Queue<Alert>(this.#world, {
       name: "alerts",
-      maxRetries: 3,
+      settings: ALERTS_QUEUE,
       spawn: () => this.#spawn("reconciler"),
       handle: (batch) => production.takeAlerts(batch, { ...env, ...this.#intakes }),
+      onStored,
     }).binding;
   }
 

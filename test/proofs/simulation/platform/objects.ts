@@ -9,7 +9,17 @@ import { Storage } from "./storage.ts";
 import { binding, call, copied, invoke, type Outcome, serveIn } from "./transport.ts";
 import { reset, type World } from "./world.ts";
 
-const METHODS = ["claim", "complete", "release", "renew", "reopen", "inspect", "expectEvent", "cancelExpectation"];
+const METHODS = [
+  "claim",
+  "complete",
+  "release",
+  "renew",
+  "reopen",
+  "abandon",
+  "inspect",
+  "expectEvent",
+  "cancelExpectation",
+];
 /** Milliseconds; the platform ends a handler then. */
 const LONGEST_HANDLER_MS = 15 * 60_000;
 const ALARM_RETRIES = 6;
@@ -18,6 +28,8 @@ const FIRST_ALARM_RETRY_MS = 2_000;
 const BETWEEN_ALARMS_MS = 100;
 
 export type Observer = {
+  /** A call has come, and nothing of it has run. The function returned is called once its first step is kept. */
+  arriving(object: JobObject, method: string, args: unknown[]): () => void;
   /** `changed`: whether rows were written by the very call (of methods without waiting; else `false`). */
   answered(object: JobObject, method: string, args: unknown[], answer: unknown, changed: boolean): void;
   /** The object is at rest: nothing of it is between two steps. */
@@ -74,9 +86,11 @@ export class JobObject {
       instance.process,
       async () => {
         while (instance.blocked !== null) await instance.blocked;
-        const before = this.storage.version;
+        const { version, refusals } = this.storage;
+        const kept = this.#observer.arriving(this, method, args);
         const answer = invoke(instance.code, method, args);
-        const changed = this.storage.version !== before;
+        const changed = this.storage.version !== version;
+        if (this.storage.refusals === refusals) kept();
         const settled = await answer;
         this.#observer.answered(this, method, args, settled, !(answer instanceof Promise) && changed);
         return copied(settled);

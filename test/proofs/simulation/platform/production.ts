@@ -11,7 +11,7 @@ export type Ack = {
   body: unknown;
   attempts: number;
   ack(): void;
-  retry(options: { delaySeconds: number }): void;
+  retry(options?: { delaySeconds?: number }): void;
 };
 export type Batch = { messages: Ack[] };
 export type Job = {

@@ -8,36 +8,50 @@ import type { World } from "./world.ts";
 
 /** Milliseconds; the platform ends an invocation then. */
 const LONGEST_INVOCATION_MS = 15 * 60_000;
-/** Milliseconds until the messages of an invocation that died come again. */
+/** Milliseconds until the messages of an invocation that died come again, where the queue's settings do not say. */
 const AFTER_DEATH_MS = 10_000;
-const MAX_BATCH = 10;
 
-type Message = { id: string; body: unknown; attempts: number };
+type Message<Body> = { id: string; body: Body; attempts: number };
 
-export type QueueOptions = {
-  name: string;
+/** As a consumer's wrangler config has them. */
+export type QueueSettings = {
+  maxBatch: number;
+  /** Milliseconds that a batch which is not full waits for more. */
+  batchWithinMs: number;
   maxRetries: number;
+  /** Milliseconds before a message comes again of which the consumer did not say; `null`: not set. */
+  retryDelayMs: number | null;
+};
+
+export type QueueOptions<Body> = {
+  name: string;
+  settings: QueueSettings;
+  /** Whether anybody takes its messages; `true` by default. */
+  isRead?: boolean;
   /** A new invocation of the consumer. */
   spawn: () => Process;
   handle: (batch: Batch) => Promise<void>;
   /** A message was stored. */
-  onStored?: (body: unknown) => void;
+  onStored?: (body: Body) => void;
+  /** A message is handed to the consumer. */
+  onHanded?: (body: Body) => void;
 };
 
-export class Queue {
+export class Queue<Body> {
   readonly #world: World;
-  readonly #options: QueueOptions;
-  #waiting: Message[] = [];
+  readonly #options: QueueOptions<Body>;
+  #waiting: Message<Body>[] = [];
   #ids = 0;
+  #cancelHandOver: () => void = () => {};
 
-  constructor(world: World, options: QueueOptions) {
+  constructor(world: World, options: QueueOptions<Body>) {
     this.#world = world;
     this.#options = options;
   }
 
   /** The producer's side, as a binding has it. */
   readonly binding = {
-    send: (body: unknown): Promise<void> => {
+    send: (body: Body): Promise<void> => {
       const sent = copied(body);
       return call<void>(this.#world, {
         boundary: "send",
@@ -52,19 +66,27 @@ export class Queue {
     },
   };
 
-  #enqueue(message: Message, delayMs: number): void {
+  #enqueue(message: Message<Body>, delayMs: number): void {
+    const { isRead = true, settings } = this.#options;
+    if (!isRead) return;
     this.#world.scheduler.after(delayMs + this.#world.latency(), () => {
       this.#waiting.push(message);
       // Others that are due at the same time come in the same batch.
-      if (this.#waiting.length === 1) this.#world.scheduler.after(0, () => this.#handOver());
+      if (this.#waiting.length === 1) this.#handOverAfter(settings.batchWithinMs);
+      else if (this.#waiting.length === settings.maxBatch) this.#handOverAfter(0);
     });
   }
 
+  #handOverAfter(ms: number): void {
+    this.#cancelHandOver();
+    this.#cancelHandOver = this.#world.scheduler.after(ms, () => this.#handOver());
+  }
+
   #handOver(): void {
-    const { name } = this.#options;
-    const due = this.#waiting.splice(0, MAX_BATCH);
-    if (this.#waiting.length > 0) this.#world.scheduler.after(0, () => this.#handOver());
-    const handed: Message[] = [];
+    const { name, settings } = this.#options;
+    const due = this.#waiting.splice(0, settings.maxBatch);
+    if (this.#waiting.length > 0) this.#handOverAfter(0);
+    const handed: Message<Body>[] = [];
     for (const message of due) {
       const fault = this.#world.cross("message", `queue ${name} -> ${JSON.stringify(message.body)}`);
       if (fault === "lost") continue;
@@ -82,8 +104,10 @@ export class Queue {
     if (handed.length > 0) void this.#invoke(handed);
   }
 
-  async #invoke(messages: Message[]): Promise<void> {
-    const process = this.#options.spawn();
+  async #invoke(messages: Message<Body>[]): Promise<void> {
+    const { spawn, handle, onHanded, settings } = this.#options;
+    for (const { body } of messages) onHanded?.(body);
+    const process = spawn();
     const settled = new Map<string, number | null>();
     const batch: Batch = {
       messages: messages.map(({ id, body, attempts }) => ({
@@ -91,18 +115,19 @@ export class Queue {
         body: copied(body),
         attempts,
         ack: () => void settled.set(id, null),
-        retry: ({ delaySeconds }) => void settled.set(id, delaySeconds * 1_000),
+        retry: ({ delaySeconds } = {}) =>
+          void settled.set(id, delaySeconds === undefined ? (settings.retryDelayMs ?? 0) : delaySeconds * 1_000),
       })),
     };
     const tooLong = this.#world.scheduler.after(LONGEST_INVOCATION_MS, () => process.die());
-    const outcome = await serveIn(process, () => this.#options.handle(batch));
+    const outcome = await serveIn(process, () => handle(batch));
     tooLong();
     const died = "error" in outcome;
     this.#world.trace(() => `       ${process.name}: batch ${died ? String(outcome.error) : "done"}`);
     for (const message of messages) {
       // A handler that returned acknowledges what it has not said otherwise of; one that died, nothing.
-      const delay = died ? AFTER_DEATH_MS : (settled.get(message.id) ?? null);
-      if (delay === null || message.attempts > this.#options.maxRetries) continue;
+      const delay = died ? (settings.retryDelayMs ?? AFTER_DEATH_MS) : (settled.get(message.id) ?? null);
+      if (delay === null || message.attempts > settings.maxRetries) continue;
       this.#enqueue({ ...message, attempts: message.attempts + 1 }, delay);
     }
     process.die();

@@ -16,6 +16,8 @@ export class Storage {
   alarmAt: number | null = null;
   /** Counts the changes to rows that were kept. */
   version = 0;
+  /** Counts the transactions that were refused. */
+  refusals = 0;
   #transactions = 0;
   /** An alarm was set or deleted in the transaction; it takes effect with it. */
   #alarmMoved = false;
@@ -61,15 +63,16 @@ export class Storage {
           this.version += 1;
         },
       },
-      // No table of an earlier release is there.
-      sql: { exec: () => ({ one: () => ({ tables: 0 }) }) },
       transactionSync: <T>(code: () => T): T => {
         alive();
         return this.#transaction(code);
       },
       setAlarm: (at: number) => setAlarm(at),
       deleteAlarm: () => setAlarm(null),
-      getAlarm: () => Promise.resolve(this.alarmAt),
+      getAlarm: () => {
+        alive();
+        return Promise.resolve(this.alarmAt);
+      },
       deleteAll: () => this.#deleteAll(process, crash),
     };
   }
@@ -81,6 +84,7 @@ export class Storage {
     try {
       const value = code();
       if (this.version > version && this.#world.cross("commit", this.#name) === "refused") {
+        this.refusals += 1;
         throw new Error("the storage refused to commit");
       }
       if (this.#alarmMoved) this.#onAlarm();

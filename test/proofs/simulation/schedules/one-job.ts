@@ -9,9 +9,6 @@ const LATENCY_MS = 5;
 /** Milliseconds; longer than every lease, so that what is late meets the attempt after it. */
 const LATENESS_MS = 7 * 60_000;
 
-/** A claim has ten attempts; only an outage can use them up. */
-const ATTEMPTS = 10;
-
 export async function runOneJob(
   { faults = new Map(), outage }: { faults?: ReadonlyMap<number, Fault>; outage?: Outage | undefined },
   tell?: (line: string) => void,
@@ -23,7 +20,8 @@ export async function runOneJob(
     lateness: () => LATENESS_MS,
     namespaces: [{ name: JOB.namespace, consumers: ["archive", "index"] }],
     retentionDays: 30,
-    mayFail: (_job, attempt) => outage !== undefined && attempt >= ATTEMPTS,
+    // Only an outage can use the attempts up.
+    mayFail: ({ claim }) => outage !== undefined && claim.attempt >= (claim.maxAttempts ?? Infinity),
     ...(tell && { tell }),
   });
   simulation.sume.know({ ...JOB, status: "completed", event: EVENT });

@@ -1,13 +1,15 @@
-// A schedule made of a seed: several jobs in two namespaces, copies, redeliveries, second event types, reopenings, expected
-// events whose webhook never comes, work that fails, clocks that disagree and step back, and faults by chance for a while.
+// A schedule made of a seed: several jobs in two namespaces, copies, redeliveries with other bodies, second event types,
+// reopenings, consumers that were removed, expected events whose webhook never comes, work that fails, dependencies that are
+// down for hours, clocks that disagree and step back, and faults by chance for a while.
 
+import type { Namespace } from "../parties/workers.ts";
 import { RandomPlan } from "../platform/faults.ts";
-import { NonRetryableError } from "../platform/production.ts";
 import { Random } from "../platform/random.ts";
 import type { Machine } from "../platform/scheduler.ts";
 import { keyOf, Simulation, type Verdict } from "../simulation.ts";
-import { type Scripted, script } from "./script.ts";
-import type { Work } from "../parties/workers.ts";
+import { STUBBORN } from "./outsiders.ts";
+import { script } from "./script.ts";
+import { Dependencies, type Downtime, misbehaving } from "./work.ts";
 
 const MINUTE_MS = 60_000;
 const NAMESPACES = [
@@ -17,37 +19,64 @@ const NAMESPACES = [
 const FAULT_RATES = [0, 0.01, 0.03, 0.1, 0.25];
 /** Milliseconds by which clocks may differ. */
 const SKEW_MS = 1_500;
-/** A claim has ten attempts; fewer faults cannot use them up. */
-const ATTEMPTS = 10;
+/** Minutes that a dependency is down at most; attempts must outlast it where nothing else uses them up. */
+const LONGEST_DOWNTIME_MINUTES = 2 * 60;
 
 export async function runSchedule(seed: number, tell?: (line: string) => void): Promise<Verdict> {
   const random = new Random(seed);
   const faultyUntil = random.between(10, 180) * MINUTE_MS;
   const plan = new RandomPlan(random, random.pick(FAULT_RATES), faultyUntil);
-  const jobs = script(random, NAMESPACES);
+  const namespaces = withoutSome(random);
+  const jobs = script(random, namespaces);
+  const downtimes = random.chance(0.3) ? [downtime(random)] : [];
+  const dependencies = new Dependencies(downtimes, () => simulation.world.scheduler.now);
   const skewed = random.chance(0.5);
   const machines: Machine[] = [];
   const simulation = new Simulation({
     plan,
     latency: () => (random.chance(0.02) ? random.between(100, 6_000) : random.between(1, 60)),
     lateness: () => random.pick([20_000, MINUTE_MS, 6 * MINUTE_MS, 20 * MINUTE_MS]),
-    namespaces: NAMESPACES,
+    namespaces,
     retentionDays: random.pick([1, 30]),
     machine: () => {
       const machine = { skewMs: skewed ? random.between(-SKEW_MS, SKEW_MS) : 0 };
       machines.push(machine);
       return machine;
     },
-    work: (write) => misbehaving(write, jobs, random),
-    mayFail: (name, attempt, struck) => {
+    work: (write) => misbehaving(write, jobs, { random, dependencies }),
+    mayFail: ({ name, consumer, claim, faults }) => {
       const work = jobs.find((job) => keyOf(job) === name)?.work;
-      return work === "impossible" || (attempt >= ATTEMPTS && (work !== "fine" || struck >= ATTEMPTS));
+      if (work === "impossible") return true;
+      if (claim.attempt < (claim.maxAttempts ?? Infinity)) return false;
+      // That a dependency is down must not use the attempts up; together with faults it may.
+      const causes = faults === 0 ? 0 : faults + dependencies.refusedOf(`${name} ${consumer}`);
+      return consumer === STUBBORN || work !== "fine" || causes >= claim.attempt;
     },
     ...(tell && { tell }),
   });
   for (const job of jobs) job.play(simulation);
+  for (const { until } of downtimes) simulation.world.scheduler.after(until, () => simulation.world.disturbed());
   disturb(simulation, random, faultyUntil, machines);
   return await simulation.finish();
+}
+
+/** The namespaces, perhaps with a consumer whose Worker was removed. */
+function withoutSome(random: Random): Namespace[] {
+  return NAMESPACES.map((namespace) =>
+    random.chance(0.05) ? { ...namespace, removed: [random.pick(namespace.consumers)] } : namespace,
+  );
+}
+
+/** What one consumer of a namespace needs, down from some moment on. */
+function downtime(random: Random): Downtime {
+  const { name, consumers } = random.pick(NAMESPACES);
+  const consumer = random.pick(consumers);
+  const from = random.between(0, 60) * MINUTE_MS;
+  return {
+    concerns: (key) => key.startsWith(`${name}:`) && key.endsWith(` ${consumer}`),
+    from,
+    until: from + random.between(30, LONGEST_DOWNTIME_MINUTES) * MINUTE_MS,
+  };
 }
 
 /** Instances that are evicted, and clocks that step back. */
@@ -63,23 +92,4 @@ function disturb({ world, objects }: Simulation, random: Random, until: number, 
       }
     });
   }
-}
-
-function misbehaving(write: Work, jobs: readonly Scripted[], random: Random): Work {
-  return async (job, key) => {
-    const scripted = jobs.find((candidate) => key.startsWith(`${keyOf(candidate)} `));
-    // From a moment to longer than a lease.
-    await pause(random.chance(0.1) ? random.between(1, 13) * MINUTE_MS : random.between(0, 5_000), job.signal);
-    if (scripted?.work === "impossible") throw new NonRetryableError("cannot be done");
-    if (scripted?.work === "poison") throw new Error("always fails");
-    if (scripted?.work === "moody" && job.attempt < 4) throw new Error("not yet");
-    return await write(job, key);
-  };
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    signal.addEventListener("abort", () => reject(new Error("the claim was lost")));
-    setTimeout(resolve, ms);
-  });
 }

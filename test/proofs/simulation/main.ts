@@ -10,7 +10,7 @@ import { print } from "./platform/globals.ts";
 import { runOneJob } from "./schedules/one-job.ts";
 import { type Command, readCommand, USAGE } from "./options.ts";
 import { runSchedule } from "./schedules/random-schedule.ts";
-import { printReplay, printTally, printViolations, sum } from "./report.ts";
+import { printReplay, printTally, printViolations, ratio, sum } from "./report.ts";
 import { add, emptyTally } from "./schedules/tally.ts";
 
 type Explored = Awaited<ReturnType<typeof explore>>;
@@ -67,6 +67,7 @@ async function runExploration(what: Exploration, threads: number): Promise<numbe
   const slowest = Math.max(enumerated.slowest.ms, random.slowest.ms) / 1_000;
   print(
     `${enumerated.runs + random.runs} schedules, ${faults} faults, ${violations} violations, ` +
+      `${ratio(random.deliveries, random.attempts).toFixed(2)} deliveries per attempt, ` +
       `slowest recovery ${slowest} simulated s, ${seconds.toFixed(1)} s`,
   );
   return violations === 0 ? 0 : 1;

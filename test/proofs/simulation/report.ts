@@ -8,6 +8,7 @@ export function printTally(title: string, tally: Tally): void {
   const faults = sum(tally.injected.values());
   print(`${title}: ${tally.runs} schedules, ${faults} faults, ${tally.events} events`);
   print(`  consumers' claims: ${tally.completed} completed, ${tally.failed} visibly failed`);
+  print(`  ${perAttempt(tally)}`);
   print(`  slowest recovery: ${tally.slowest.ms / 1_000} simulated seconds (${tally.slowest.replay})`);
   for (const [boundary, kinds] of grouped(tally.injected)) print(`  ${boundary.padEnd(9)} ${kinds.join(", ")}`);
 }
@@ -19,11 +20,21 @@ export function printViolations(tally: Tally): void {
   }
 }
 
-export function printReplay({ violations, recoveryMs, completed, failed }: Verdict): void {
+export function printReplay({ violations, recoveryMs, completed, failed, ...traffic }: Verdict): void {
   for (const violation of violations) print(`VIOLATION ${violation}`);
+  print(perAttempt(traffic));
   print(
     `${violations.length} violations, ${completed} claims completed, ${failed} failed, recovery ${recoveryMs / 1_000} s`,
   );
+}
+
+/** How many messages it took for an attempt: what is delivered and finds nothing to do was sent in vain. */
+export function perAttempt({ deliveries, attempts }: { deliveries: number; attempts: number }): string {
+  return `${deliveries} deliveries, ${attempts} attempts, ${ratio(deliveries, attempts).toFixed(2)} deliveries per attempt`;
+}
+
+export function ratio(many: number, few: number): number {
+  return few === 0 ? 0 : many / few;
 }
 
 export function sum(numbers: Iterable<number>): number {

@@ -13,6 +13,9 @@ export type Tally = {
   slowest: { ms: number; replay: string };
   completed: number;
   failed: number;
+  /** Messages handed to consumers, and the attempts that their claims were granted. */
+  deliveries: number;
+  attempts: number;
 };
 
 export function emptyTally(): Tally {
@@ -24,11 +27,13 @@ export function emptyTally(): Tally {
     slowest: { ms: 0, replay: "" },
     completed: 0,
     failed: 0,
+    deliveries: 0,
+    attempts: 0,
   };
 }
 
 export function count(tally: Tally, verdict: Verdict, replay: string): void {
-  const { violations, recoveryMs, ...sums } = verdict;
+  const { violations, recoveryMs, alerts: _alerts, ...sums } = verdict;
   add(tally, {
     ...sums,
     runs: 1,
@@ -43,6 +48,8 @@ export function add(tally: Tally, more: Tally): void {
   tally.events += more.events;
   tally.completed += more.completed;
   tally.failed += more.failed;
+  tally.deliveries += more.deliveries;
+  tally.attempts += more.attempts;
   tally.violations.push(...more.violations);
   for (const [fault, times] of more.injected) tally.injected.set(fault, (tally.injected.get(fault) ?? 0) + times);
   if (more.slowest.ms > tally.slowest.ms) tally.slowest = more.slowest;

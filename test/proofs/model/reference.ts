@@ -157,8 +157,8 @@ export function giveUp(journal: Fact[], life: Life, at: number): boolean {
 function holder(journal: Fact[], { consumer, token }: { consumer: string; token: string }): Life | Stale {
   const life = lifeOf(journal, consumer);
   if (life === null || life.latest.kind === "reopened") return { outcome: "stale", reason: "no_claim" };
-  const wasHeld = life.previous?.kind === "granted" || life.previous?.kind === "released";
-  if (life.latest.kind === "abandoned" && !wasHeld) return TAKEN;
+  // Abandoned while nobody held it: nobody has anything to settle.
+  if (life.latest.kind === "abandoned" && life.previous?.kind !== "granted") return SETTLED;
   return life.grant?.token === token ? life : TAKEN;
 }
 

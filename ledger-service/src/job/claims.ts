@@ -16,6 +16,7 @@ import {
 } from "../../contract/index.ts";
 import { type BroughtEvent, receive } from "./events.ts";
 import {
+  blankClaim,
   type ClaimBase,
   type ClaimEntry,
   type Decision,
@@ -63,7 +64,10 @@ export function claim(record: JobRecord, command: ClaimCommand, now: number): De
   if (first === undefined) return { record, outcome: { outcome: "unknown" } };
 
   const held = received.claims.get(command.consumer);
-  const { claim: next, outcome } = held === undefined ? begin(command, first, now) : take(held, command, now);
+  const { claim: next, outcome } =
+    held === undefined
+      ? grant(blankClaim(command.consumer, first.type, first.receivedAt), command, { now, vanished: 0 })
+      : take(held, command, now);
   return {
     record: next === held ? received : withClaim(received, next),
     outcome: conflict === undefined ? outcome : { ...outcome, conflict },
@@ -191,12 +195,7 @@ export function abandon(record: JobRecord, command: AbandonCommand, now: number)
     const { status } = held;
     return { record, outcome: status === "abandoned" ? { outcome: "abandoned" } : { outcome: "ended", status } };
   }
-  const from =
-    held ??
-    ({
-      ...{ consumer, eventType: first.type, attempt: 0, fence: 0, maxAttempts: null, openedAt: first.receivedAt },
-      ...{ claimedAt: now, changedAt: now, dispatchedTo: [], history: [] },
-    } satisfies ClaimBase);
+  const from = held ?? blankClaim(consumer, first.type, first.receivedAt);
   const error = held?.status === "released" ? { error: held.error } : {};
   const abandoned: ClaimEntry = {
     ...common(from),
@@ -213,27 +212,14 @@ export function abandon(record: JobRecord, command: AbandonCommand, now: number)
 /** Claims whose last attempt's lease ran out become `failed`, so that nobody is called to them. */
 export function expire(record: JobRecord, now: number): JobRecord {
   let expired = record;
-  for (const claim of record.claims.values()) {
-    const after = exhaust(claim, now);
-    if (after !== claim) expired = withClaim(expired, after);
+  for (const held of record.claims.values()) {
+    const after = exhaust(held, now);
+    if (after !== held) expired = withClaim(expired, after);
   }
   return expired;
 }
 
 type Taken = { claim: ClaimEntry; outcome: ClaimDecision };
-
-function begin(command: ClaimCommand, first: { type: string; receivedAt: number }, now: number): Taken {
-  const blank = {
-    consumer: command.consumer,
-    eventType: first.type,
-    openedAt: first.receivedAt,
-    attempt: 0,
-    fence: 0,
-    dispatchedTo: [],
-    history: [],
-  };
-  return grant(blank, command, { now, vanished: 0 });
-}
 
 function take(held: ClaimEntry, command: ClaimCommand, now: number): Taken {
   const { attempt, fence } = held;
@@ -288,14 +274,10 @@ function exhaust(held: ClaimEntry, now: number): ClaimEntry {
   return fail(held, { at: now, actor: "ledger", verb: "exhausted", error, by: "exhausted" });
 }
 
-function grant(
-  from: Pick<ClaimEntry, "consumer" | "eventType" | "openedAt" | "attempt" | "fence" | "dispatchedTo" | "history">,
-  command: ClaimCommand,
-  { now, vanished }: { now: number; vanished: number },
-): Taken {
+function grant(from: ClaimBase, command: ClaimCommand, { now, vanished }: { now: number; vanished: number }): Taken {
   const { consumer, eventType, openedAt, dispatchedTo } = from;
   const attempt = from.attempt + 1;
-  const claim: Held = {
+  const held: Held = {
     consumer,
     eventType,
     attempt,
@@ -312,7 +294,7 @@ function grant(
     leaseExpiresAt: now + command.leaseMs,
     vanished,
   };
-  return { claim, outcome: claimedOutcome(claim) };
+  return { claim: held, outcome: claimedOutcome(held) };
 }
 
 type Held = ClaimEntry & { status: "claimed" };

@@ -136,6 +136,22 @@ export const EMPTY_WATCH: WatchEntry = { expectations: [], calls: [], conflictsT
 /** What a transition came to: the record after it, the very same one where nothing changed, and the caller's answer. */
 export type Decision<Outcome> = { record: JobRecord; outcome: Outcome };
 
+/** What a claim is before its first attempt. */
+export function blankClaim(consumer: string, eventType: string, openedAt: number): ClaimBase {
+  return {
+    consumer,
+    eventType,
+    attempt: 0,
+    fence: 0,
+    maxAttempts: null,
+    openedAt,
+    claimedAt: openedAt,
+    changedAt: openedAt,
+    dispatchedTo: [],
+    history: [],
+  };
+}
+
 /** Nobody waits for such a claim; only an operator opens it again. */
 export function hasEnded(claim: ClaimEntry): claim is ClaimEntry & { status: "completed" | "failed" | "abandoned" } {
   return claim.status === "completed" || claim.status === "failed" || claim.status === "abandoned";

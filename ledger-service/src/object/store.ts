@@ -7,7 +7,7 @@
 
 import * as v from "valibot";
 import { changedEvent } from "../job/events.ts";
-import { ClaimEntry, EMPTY_RECORD, EventEntry, type JobRecord, WatchEntry } from "../job/record.ts";
+import { blankClaim, ClaimEntry, EMPTY_RECORD, EventEntry, type JobRecord, WatchEntry } from "../job/record.ts";
 
 /** The keys: `event:<type>`, `claim:<consumer>`, and `watch`. */
 const EVENT = "event:";
@@ -100,8 +100,7 @@ function withoutBody({ body: _body, ...event }: v.InferOutput<typeof StoredEvent
 /** In place of a claim whose entry is damaged: nobody works on it by mistake, and an operator can reopen it. */
 function unreadableClaim(consumer: string, eventType: string, now: number): ClaimEntry {
   return {
-    ...{ consumer, eventType, attempt: 0, fence: 0, maxAttempts: null },
-    ...{ openedAt: now, claimedAt: now, changedAt: now, dispatchedTo: [], history: [] },
+    ...blankClaim(consumer, eventType, now),
     status: "failed",
     token: null,
     failedAt: now,

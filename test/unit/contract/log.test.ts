@@ -86,9 +86,16 @@ describe("log lines", () => {
     });
     expect(lines.map((line) => JSON.parse(line)).filter(({ event }) => event === "event")).toEqual([
       {
-        ...{ level: "info", worker: "ledger-service", event: "event", outcome: "replaced" },
-        ...{ namespace: "n", jobId: "log-replaced", consumer: "index" },
-        ...{ type: "job.completed", bytes: 19, previousBytes: 18 },
+        level: "info",
+        worker: "ledger-service",
+        event: "event",
+        outcome: "replaced",
+        namespace: "n",
+        jobId: "log-replaced",
+        consumer: "index",
+        type: "job.completed",
+        bytes: 19,
+        previousBytes: 18,
       },
     ]);
   });

@@ -266,12 +266,12 @@ describe("renew", () => {
 
   test("one job whose object hangs is unavailable in time for the others, whose leases are renewed", async () => {
     for (const jobId of ["prompt", "hanging"]) await index.claim({ jobId, event: EVENT, token: "a" });
-    const { renew } = JobLedger.prototype;
+    const own = Object.getOwnPropertyDescriptor(JobLedger.prototype, "renew");
     let calls = 0;
-    Reflect.set(JobLedger.prototype, "renew", function (this: JobLedger, ...args: Parameters<typeof renew>) {
-      return calls++ === 0 ? new Promise(() => undefined) : Reflect.apply(renew, this, args);
+    Reflect.set(JobLedger.prototype, "renew", function (this: JobLedger, ...args: unknown[]) {
+      return calls++ === 0 ? new Promise(() => undefined) : Reflect.apply(own?.value, this, args);
     });
-    onTestFinished(() => void Reflect.set(JobLedger.prototype, "renew", renew));
+    onTestFinished(() => void Object.defineProperty(JobLedger.prototype, "renew", { ...own }));
     const claims = ["hanging", "prompt"].map((jobId) => ({ jobId, token: "a" }));
     const answers = await index.renew({ claims, leaseMs: 1_000 });
     expect(answers.map(({ outcome }) => outcome)).toEqual(["unavailable", "ok"]);

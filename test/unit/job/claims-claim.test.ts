@@ -140,7 +140,12 @@ function after(
   const history = held?.history ?? [];
   const openedAt = held?.openedAt ?? 1_000_000;
   const common = {
-    ...{ consumer: "index", eventType: "job.completed", attempt, fence, maxAttempts: 3, openedAt },
+    consumer: "index",
+    eventType: "job.completed",
+    attempt,
+    fence,
+    maxAttempts: 3,
+    openedAt,
     dispatchedTo: [],
   };
   if (effect === "granted") {
@@ -183,8 +188,9 @@ describe("claim", () => {
     const told: string[] = [];
     for (let count = 0; count < 12; count++) {
       for (const now of [2_000_000 + count * 30_000, 2_000_001 + count * 30_000]) {
-        const { outcome, record: after } = claim(record, claimCommand("same"), now);
-        record = after;
+        const decided = claim(record, claimCommand("same"), now);
+        const { outcome } = decided;
+        ({ record } = decided);
         told.push("attempt" in outcome ? `${outcome.outcome} ${outcome.attempt}` : outcome.outcome);
       }
     }

@@ -81,6 +81,11 @@ async function dispatched(jobId: string): Promise<void> {
   await receiver.complete({ jobId, token: "r", dispatchedTo: ["index"] });
 }
 
+/** For all objects: they share an environment. */
+async function setVariable(jobId: string, name: string, value?: string): Promise<void> {
+  await runInDurableObject(jobObject(jobId), (job) => void Object.assign(Reflect.get(job, "env"), { [name]: value }));
+}
+
 async function reopen(jobId: string): Promise<void> {
   const reopening = { actor: "ann", consumer: "index", eventType: null, refresh: false };
   await runInDurableObject(jobObject(jobId), (job: JobLedger) => job.reopen(reopening));
@@ -219,17 +224,12 @@ describe("nothing is lost when", () => {
     async (variable) => {
       const jobId = `mistaken-${variable}`;
       await dispatched(jobId);
-      const set = (value?: string) =>
-        runInDurableObject(
-          jobObject(jobId),
-          (job) => void Object.assign(Reflect.get(job, "env"), { [variable]: value }),
-        );
       const errors = vi.spyOn(console, "error").mockImplementation(() => undefined);
-      await set("soon");
+      await setVariable(jobId, variable, "soon");
       await evict(jobId);
       const at = await ring(jobId);
       const due = await alarmOf(jobId);
-      await set();
+      await setVariable(jobId, variable);
       expect(alerts).toEqual([]);
       expect(due).toBe(at + MINUTE);
       expect(errors.mock.calls).toEqual([[expect.stringContaining("LedgerError invalid_setting")]]);
@@ -440,19 +440,14 @@ describe("the alarm's own time", () => {
   });
 
   test("a job that was kept for ever is given its retention at the next call", async () => {
-    const set = (value?: string) =>
-      runInDurableObject(
-        jobObject("kept"),
-        (job) => void Object.assign(Reflect.get(job, "env"), { RETENTION_DAYS: value }),
-      );
-    await set("0");
+    await setVariable("kept", "RETENTION_DAYS", "0");
     await finish("kept", "index");
     expect(await alarmOf("kept")).toBeNull();
-    await set("7");
+    await setVariable("kept", "RETENTION_DAYS", "7");
     await evict("kept");
     await index.claim({ jobId: "kept", event: EVENT });
     const due = await alarmOf("kept");
-    await set();
+    await setVariable("kept", "RETENTION_DAYS");
     expect(due).toBe(START + 7 * DAY);
   });
 });

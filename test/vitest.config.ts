@@ -4,7 +4,7 @@
 import { resolve } from "node:path";
 import { cloudflareTest } from "@cloudflare/vitest-pool-workers";
 import { defineConfig } from "vitest/config";
-import { modelSize } from "./support/tools/model-size.ts";
+import { modelSize } from "./support/runner/model-size.ts";
 
 /** Tests that run inside the Workers runtime. */
 const IN_WORKERD = ["test/unit/**/*.test.ts", "test/proofs/model/**/*.test.ts"];
@@ -25,7 +25,7 @@ export default defineConfig({
           // A worker and its runtime for each file would take longer than the tests. What keeps files apart is own-jobs.ts.
           isolate: false,
           include: IN_WORKERD,
-          globalSetup: "test/support/tools/faulty-sume.ts",
+          globalSetup: "test/support/runner/faulty-sume.ts",
           setupFiles: ["test/unit/quiet-logs.ts", "test/unit/own-jobs.ts"],
           provide: { model: modelSize(process.env) },
         },

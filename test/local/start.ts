@@ -2,22 +2,18 @@
 // Workers store stays between runs. Prepares what a run needs (development variables, the database), checks the ports, and
 // says where to send what.
 
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { resolve } from "node:path";
-import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
-import { DEVELOPMENT_API_KEY, DEVELOPMENT_SECRET, startSume, type Sume } from "./sume/simulator.ts";
-import { consumerFolders } from "../support/tools/workers.ts";
-import { ROOT, wranglerEnv } from "../support/tools/wrangler-env.ts";
+import { migrate, readyUrl, spawnDev } from "../support/stack/dev-server.ts";
+import { type ProductWorker, productWorkers } from "../support/stack/workers.ts";
+import { UsageError } from "../support/tools/program.ts";
+import { ROOT } from "../support/tools/wrangler-env.ts";
+import { DEVELOPMENT_SECRET, startSume, type Sume } from "./sume/simulator.ts";
 
-const WRANGLER = resolve(ROOT, "node_modules/wrangler/bin/wrangler.js");
 const STATE = resolve(ROOT, ".wrangler/state");
-/** The first is the one that HTTP reaches. */
-const WORKERS = ["receiver", "ledger-service", ...consumerFolders()];
-
-class UsageError extends Error {}
 
 try {
   await start();
@@ -29,41 +25,30 @@ try {
 
 async function start(): Promise<void> {
   const { port, sumePort } = readOptions();
-  for (const folder of [...WORKERS, "consumers/job-index", "consumers/artifact-archive"])
-    requireFile(`${folder}/wrangler.jsonc`);
+  const workers = productWorkers(`http://127.0.0.1:${sumePort}`);
+  const configs = workers.map(({ config }) => config);
+  for (const config of configs) requireFile(config);
   if (port === sumePort) throw new UsageError("--port and --sume-port must be two ports");
   await requireFreePort(port, "--port");
   await requireFreePort(sumePort, "--sume-port");
-  const sumeOrigin = `http://127.0.0.1:${sumePort}`;
-  provideVars("consumers/artifact-archive", { ARTIFACT_ORIGINS: sumeOrigin });
-  provideVars("consumers/reconciler", { SUME_API_URL: sumeOrigin, SUME_API_KEY: DEVELOPMENT_API_KEY });
-  migrate();
+  // The receiver's secret comes from the environment, where a person may set another.
+  for (const worker of workers) if (worker.name !== "receiver") provideVars(worker);
+  for (const config of configs) prepareDatabases(config);
 
   const webhookUrl = `http://127.0.0.1:${port}/webhooks/sume`;
   const sume = await startSume({ port: sumePort, receiverUrl: webhookUrl, control: true });
-  const wrangler = spawn(
-    process.execPath,
-    [
-      WRANGLER,
-      "dev",
-      `--port=${port}`,
-      "--ip=127.0.0.1",
-      "--inspector-port=0",
-      `--persist-to=${STATE}`,
-      "--show-interactive-dev-session=false",
-      ...WORKERS.flatMap((folder) => ["-c", `${folder}/wrangler.jsonc`]),
-    ],
-    {
-      cwd: ROOT,
-      env: { SUME_WEBHOOK_SECRET: DEVELOPMENT_SECRET, ...wranglerEnv() },
-      stdio: ["ignore", "pipe", "inherit"],
+  const wrangler = spawnDev({
+    configs,
+    state: STATE,
+    port,
+    env: { SUME_WEBHOOK_SECRET: process.env["SUME_WEBHOOK_SECRET"] ?? DEVELOPMENT_SECRET },
+    passErrors: true,
+    onLine: (line) => {
+      console.log(line);
+      if (readyUrl(line) !== undefined) guide(webhookUrl, sume);
     },
-  );
-  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => wrangler.kill("SIGTERM"));
-  createInterface({ input: wrangler.stdout }).on("line", (line) => {
-    console.log(line);
-    if (line.includes("Ready on")) guide(webhookUrl, sume);
   });
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => wrangler.kill("SIGTERM"));
   process.exitCode = await ended(wrangler);
   await sume.close();
 }
@@ -104,33 +89,21 @@ function requireFile(path: string): void {
 }
 
 /** A variable of one Worker among several can only be given in its folder's `.dev.vars`; a file that a person wrote stays. */
-function provideVars(folder: string, vars: Record<string, string>): void {
+function provideVars({ folder, vars, secrets }: ProductWorker): void {
+  const lines = Object.entries({ ...vars, ...secrets }).map(([name, value]) => `${name}=${value}\n`);
+  if (lines.length === 0) return;
   const file = resolve(ROOT, folder, ".dev.vars");
   const ours = "# Written anew by `npm start`; remove this line to keep your own values.\n";
   if (existsSync(file) && !readFileSync(file, "utf8").startsWith(ours)) return;
-  const lines = Object.entries(vars).map(([name, value]) => `${name}=${value}\n`);
   writeFileSync(file, `${ours}${lines.join("")}`);
 }
 
-function migrate(): void {
-  const database = [
-    "d1",
-    "migrations",
-    "apply",
-    "DB",
-    "--local",
-    "--persist-to",
-    STATE,
-    "-c",
-    "consumers/job-index/wrangler.jsonc",
-  ];
-  const env = { ...wranglerEnv(), CI: "true" }; // asks nothing
-  const { status, stdout, stderr } = spawnSync(process.execPath, [WRANGLER, ...database], {
-    cwd: ROOT,
-    env,
-    encoding: "utf8",
-  });
-  if (status !== 0) throw new UsageError(`the job index's migrations could not be applied:\n${stdout}${stderr}`);
+function prepareDatabases(config: string): void {
+  try {
+    migrate(STATE, config);
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error));
+  }
 }
 
 function guide(webhookUrl: string, sume: Sume): void {

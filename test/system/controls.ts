@@ -48,7 +48,7 @@ export async function enqueue(stack: Stack, consumer: ConsumerName, bodies: read
   if (error !== undefined) throw new Error(error.message);
 }
 
-/** The queues in front of the consumers' own (test/support/workers/observed-queue). */
+/** The queues in front of the consumers' own (test/system/workers/observed-queue). */
 export function observedQueue(stack: Stack) {
   const call = <T>(method: string, ...args: unknown[]) => stack.call<T>("observed-queue", method, ...args);
   return {
@@ -61,7 +61,7 @@ export function observedQueue(stack: Stack) {
   };
 }
 
-/** The ledger on a bad day, bound to the receiver (test/support/workers/faulty-ledger). */
+/** The ledger on a bad day, bound to the receiver (test/system/workers/faulty-ledger). */
 export function faultyLedger(stack: Stack) {
   const call = <T = void>(method: string, ...args: unknown[]) => stack.call<T>("faulty-ledger", method, ...args);
   return {

@@ -4,7 +4,7 @@
 
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
-import { startLossyProxy } from "../../support/stack/lossy-proxy.ts";
+import { startLossyProxy } from "./lossy-proxy.ts";
 import { SECRET, until } from "../../support/stack/stack.ts";
 import { answers, atRest, end, type Scenario, send, steps, told } from "./steps.ts";
 

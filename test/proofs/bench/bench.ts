@@ -1,6 +1,6 @@
 // One run: the Workers are started, the parts follow each other, and what they found is put together. Called by main.ts.
 
-import type { Progress } from "../../support/stack/program.ts";
+import type { Progress } from "../../support/tools/program.ts";
 import type { Part } from "./part.ts";
 import { bills } from "./parts/bill.ts";
 import { duplicateClaims, freshClaims } from "./parts/claims.ts";
@@ -8,7 +8,7 @@ import { deliveries } from "./parts/deliveries.ts";
 import { payloads, wholeLife } from "./parts/life.ts";
 import { verification } from "./parts/verification.ts";
 import type { Comparison, PartReport } from "./report.ts";
-import { startWorkers } from "./driver.ts";
+import { startBenchStack } from "./driver.ts";
 
 const PARTS = {
   fresh: freshClaims,
@@ -43,11 +43,11 @@ export type Report = {
 /** @throws when the Workers cannot be run or do not do what they should, or when the signal ends the run. */
 export async function bench({ quick, only }: BenchOptions, out: Progress, signal: AbortSignal): Promise<Report> {
   out.tell("the Workers are started");
-  const workers = await startWorkers(signal);
+  const stack = await startBenchStack(signal);
   try {
     const parts: Report["parts"] = {};
     for (const name of only) {
-      parts[name] = await PARTS[name]({ driver: workers.driver, quick, tell: out.sometimes, signal });
+      parts[name] = await PARTS[name]({ driver: stack.driver, quick, tell: out.sometimes, signal });
     }
     const reports = Object.values(parts);
     const held = reports.flatMap(({ comparisons }) => comparisons).filter(({ target }) => target !== null);
@@ -61,10 +61,10 @@ export async function bench({ quick, only }: BenchOptions, out: Progress, signal
       ok,
     };
   } catch (error) {
-    if (!signal.aborted) out.tell(`wrangler said last:\n${workers.lastLines()}`);
+    if (!signal.aborted) out.tell(`wrangler said last:\n${stack.lastLines()}`);
     throw error;
   } finally {
-    await workers.close();
+    await stack.close();
   }
 }
 

@@ -2,25 +2,25 @@
 // they are asked. The ledger service and the receiver are the product's; their configs here only bind them otherwise.
 // Called by bench.ts.
 
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { startDevServer } from "../../support/stack/dev-server.ts";
-import { writeConfig } from "../../support/stack/worker-config.ts";
+import type { WorkerConfig } from "../../support/stack/worker-config.ts";
+import { ask, within } from "../../support/tools/ask.ts";
+import { requireLinux } from "../../support/tools/processes.ts";
 import { DEVELOPMENT_SECRET } from "../../local/sume/simulator.ts";
 import type { Counts, Copies, Ran, Run, Store } from "./workers/driver/src/calls.ts";
 
-const WORKERS: { folder: string; main?: string }[] = [
-  { folder: "test/proofs/bench/workers/driver" },
-  { folder: "ledger-service", main: "test/proofs/bench/workers/ledger/src/index.ts" },
-  { folder: "test/proofs/bench/workers/receiver" },
-  { folder: "test/proofs/bench/workers/consumer" },
-  { folder: "test/proofs/bench/workers/floor" },
-  { folder: "test/proofs/bench/workers/plain" },
-  { folder: "test/proofs/bench/workers/counted-ledger" },
-  { folder: "test/proofs/bench/workers/receiver-one" },
-  { folder: "test/proofs/bench/workers/receiver-two" },
-  { folder: "test/proofs/bench/workers/counted-consumer" },
+const own = (name: string): WorkerConfig => ({ config: `test/proofs/bench/workers/${name}/wrangler.jsonc` });
+const WORKERS: WorkerConfig[] = [
+  own("driver"),
+  { config: "ledger-service/wrangler.jsonc", main: "test/proofs/bench/workers/ledger/src/index.ts" },
+  own("receiver"),
+  own("consumer"),
+  own("floor"),
+  own("plain"),
+  own("counted-ledger"),
+  own("receiver-one"),
+  own("receiver-two"),
+  own("counted-consumer"),
 ];
 /** Wrangler's own traces of every call, kept in a database of its own, and its explorer. */
 const NO_EXTRAS = { X_LOCAL_OBSERVABILITY: "false", X_LOCAL_EXPLORER: "false" };
@@ -42,53 +42,40 @@ export type Driver = {
   deliver(path: string, headers: Record<string, string>, body: string): Promise<{ status: number; text: string }>;
 };
 
-export type Workers = { driver: Driver; lastLines(): string; close(): Promise<void> };
+export type BenchStack = { driver: Driver; lastLines(): string; close(): Promise<void> };
 
 /** @throws on other systems than Linux, and when the Workers cannot be run. */
-export async function startWorkers(signal: AbortSignal): Promise<Workers> {
-  if (process.platform !== "linux") throw new Error("this needs Linux: it looks for the runtime in /proc");
-  const folder = await mkdtemp(join(tmpdir(), "job-ledger-"));
-  const remove = () => rm(folder, { recursive: true, force: true, maxRetries: 5 });
+export async function startBenchStack(signal: AbortSignal): Promise<BenchStack> {
+  requireLinux();
+  const server = await startDevServer({
+    workers: WORKERS,
+    env: { SUME_WEBHOOK_SECRET: DEVELOPMENT_SECRET, ...NO_EXTRAS },
+    onLog: () => undefined,
+    signal,
+  });
   try {
-    const configs: string[] = [];
-    for (const { folder: own, ...main } of WORKERS) {
-      configs.push(await writeConfig(folder, { config: `${own}/wrangler.jsonc`, ...main }));
-    }
-    const server = await startDevServer({
-      folder,
-      configs,
-      env: { SUME_WEBHOOK_SECRET: DEVELOPMENT_SECRET, ...NO_EXTRAS },
-      onLog: () => undefined,
-      signal,
-    });
-    const close = async () => {
-      await server.stop();
-      await remove();
-    };
+    await ask(`${server.url}/setup`, { signal, withinMs: ANSWER_WITHIN_MS });
     const driver = driverAt(server.url, signal);
-    try {
-      await ask(server.url, "/setup", signal);
-    } catch (error) {
-      await server.stop();
-      throw error;
-    }
-    return { driver, lastLines: () => server.lastLines(), close };
+    return { driver, lastLines: () => server.lastLines(), close: () => server.stop() };
   } catch (error) {
-    await remove();
+    await server.stop();
     throw error;
   }
 }
 
 function driverAt(url: string, signal: AbortSignal): Driver {
+  const at = <T>(path: string, init: RequestInit = {}) =>
+    ask<T>(`${url}${path}`, { signal, withinMs: ANSWER_WITHIN_MS, init });
   return {
-    run: (run) => ask(url, "/run", signal, { method: "POST", body: JSON.stringify(run) }),
-    copies: (store, copies, jobId) => ask(url, `/copies?${query({ store, copies: String(copies), jobId })}`, signal),
-    counts: (store, jobId) => ask(url, `/counts?${query({ store, jobId })}`, signal),
-    live: (jobId, consumers) => ask(url, `/live?${query({ jobId, consumers: String(consumers) })}`, signal),
-    consumed: () => ask(url, "/consumed", signal),
-    databaseBytes: (jobs) => ask(url, `/d1-bytes?jobs=${jobs}`, signal),
+    run: (run) => at("/run", { method: "POST", body: JSON.stringify(run) }),
+    copies: (store, copies, jobId) => at(`/copies?${query({ store, copies: String(copies), jobId })}`),
+    counts: (store, jobId) => at(`/counts?${query({ store, jobId })}`),
+    live: (jobId, consumers) => at(`/live?${query({ jobId, consumers: String(consumers) })}`),
+    consumed: () => at("/consumed"),
+    databaseBytes: (jobs) => at(`/d1-bytes?jobs=${jobs}`),
     deliver: async (path, headers, body) => {
-      const response = await fetch(`${url}${path}`, { method: "POST", headers, body, signal: within(signal) });
+      const init = { method: "POST", headers, body, signal: within(signal, ANSWER_WITHIN_MS) };
+      const response = await fetch(`${url}${path}`, init);
       return { status: response.status, text: await response.text() };
     },
   };
@@ -96,15 +83,4 @@ function driverAt(url: string, signal: AbortSignal): Driver {
 
 function query(parameters: Record<string, string>): string {
   return new URLSearchParams(parameters).toString();
-}
-
-async function ask<T>(url: string, path: string, signal: AbortSignal, init: RequestInit = {}): Promise<T> {
-  const response = await fetch(`${url}${path}`, { ...init, signal: within(signal) });
-  const text = await response.text();
-  if (response.status !== 200) throw new Error(`${path} answered ${response.status}: ${text}`);
-  return JSON.parse(text);
-}
-
-function within(signal: AbortSignal): AbortSignal {
-  return AbortSignal.any([signal, AbortSignal.timeout(ANSWER_WITHIN_MS)]);
 }

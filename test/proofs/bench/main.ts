@@ -4,7 +4,7 @@
 // should be: rows over the budget, a second «first», a delivery answered wrongly. Missed targets are told, and change nothing.
 
 import { parseArgs } from "node:util";
-import { progress, runInterruptible, UsageError } from "../../support/stack/program.ts";
+import { progress, runInterruptible, UsageError } from "../../support/tools/program.ts";
 import { bench, type BenchOptions, isPartName, PART_NAMES } from "./bench.ts";
 import { renderPart } from "./measure/table.ts";
 

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { describe, test } from "vitest";
-import { descendants, isAlive, type Process, processOf } from "../../support/stack/processes.ts";
+import { descendants, isAlive, type Process, processOf } from "../../support/tools/processes.ts";
 
 const MAIN = resolve(import.meta.dirname, "main.ts");
 /** Milliseconds; on a machine with nothing else to do it takes a seventh of it. */

@@ -4,10 +4,12 @@
 
 import { setTimeout as pause } from "node:timers/promises";
 import type { Delivery } from "../../local/sume/webhooks/deliver.ts";
-import { createJob } from "../../support/stack/effects.ts";
-import { awaitOutcomes, type Outcomes } from "../../support/stack/outcomes.ts";
-import type { Progress } from "../../support/stack/program.ts";
-import { startSystem, type System } from "../../support/stack/system.ts";
+import { createJob } from "../outcomes/effects.ts";
+import { awaitOutcomes, MOST_TOLD, type Outcomes, tellFaults } from "../outcomes/outcomes.ts";
+import { type DevStack, startDevStack } from "../../support/stack/dev-stack.ts";
+import { atATime } from "../../support/tools/at-a-time.ts";
+import { requireLinux } from "../../support/tools/processes.ts";
+import type { Progress } from "../../support/tools/program.ts";
 import { killAtRandom } from "./kills.ts";
 import { plan, type PlanOptions } from "./plan.ts";
 
@@ -16,11 +18,9 @@ const POLICY = { attempts: 10, delayMs: 3_000, timeoutMs: 10_000 };
 /** Deliveries, retries included: a slow machine gets its kills at the same pace, and must not get more deliveries than it takes. */
 const AT_A_TIME = 60;
 /** Minutes: 9 s. A ring that a kill lost comes again after 9, 18, 36 … s. */
-const WATCH_AFTER_MINUTES = 0.15;
+const WATCH_AFTER_MINUTES = "0.15";
 /** Milliseconds from the last delivery's end until every job must be finished. */
 const FINISHED_WITHIN_MS = 300_000;
-/** Faults that are told one by one. */
-const MOST_TOLD = 20;
 
 /** @throws when the Workers cannot be run, or when the signal ends the run. */
 export async function crash(
@@ -29,25 +29,30 @@ export async function crash(
   signal: AbortSignal,
 ): Promise<{ ok: boolean; summary: string }> {
   const { jobs, kills } = options;
-  const system = await startSystem({
+  requireLinux();
+  const redispatched = new Set<string>();
+  const stack = await startDevStack({
     policy: POLICY,
-    watchAfterMinutes: WATCH_AFTER_MINUTES,
+    vars: { "ledger-service": { WATCH_AFTER_MINUTES } },
     shortLeases: true,
+    onLog: ({ worker, outcome, jobId }) => {
+      if (worker === "reconciler" && outcome === "redispatched") redispatched.add(String(jobId));
+    },
     signal,
   });
   try {
-    out.tell(`the Workers run at ${system.server.url}`);
+    out.tell(`the Workers run at ${stack.server.url}`);
     const { deliveries, kills: moments } = plan(options);
     const jobIds = [...deliveries.keys()];
-    for (const jobId of jobIds) createJob(system.sume, jobId);
+    for (const jobId of jobIds) createJob(stack.sume, jobId);
 
     const acknowledged = new Set<string>();
-    const killing = killAtRandom(system, moments, { acknowledged, jobs, out, signal });
+    const killing = killAtRandom(stack, moments, { acknowledged, jobs, out, signal });
     const onAcknowledged = (jobId: string) => {
       acknowledged.add(jobId);
       out.sometimes(`${acknowledged.size} of ${jobs} jobs acknowledged`);
     };
-    const delivering = deliverAll(system, deliveries, onAcknowledged, signal);
+    const delivering = deliverAll(stack, deliveries, onAcknowledged, signal);
     const [delivered] = await Promise.all([delivering, killing]);
     const gaveUp = jobIds.filter((jobId) => !acknowledged.has(jobId));
     const retried = delivered.filter(({ attempts }) => attempts.length > 1).length;
@@ -55,57 +60,51 @@ export async function crash(
     for (const jobId of gaveUp.slice(0, MOST_TOLD)) out.tell(`Sume gave up on ${jobId}`);
 
     const wait = { withinMs: FINISHED_WITHIN_MS, onProgress: out.sometimes };
-    const outcomes = await awaitOutcomes({ ...system, signal }, [...acknowledged], wait);
+    const outcomes = await awaitOutcomes({ ...stack, signal }, [...acknowledged], wait);
     const { lost, double } = count(outcomes, gaveUp.length, out);
-    out.tell(tellRecovery(outcomes, system));
+    out.tell(tellRecovery(outcomes, redispatched));
     const ok = lost === 0 && double === 0 && gaveUp.length === 0;
     const givenUp = gaveUp.length === 0 ? "" : `, ${gaveUp.length} given up by Sume`;
     const figures = `${jobs} jobs, ${kills} kills, ${lost} lost, ${double} double${givenUp}`;
     return { ok, summary: `crash: ${figures}, ${out.seconds().toFixed(0)} s` };
   } catch (error) {
-    if (!signal.aborted) out.tell(`wrangler said last:\n${system.server.lastLines()}`);
+    if (!signal.aborted) out.tell(`wrangler said last:\n${stack.server.lastLines()}`);
     throw error;
   } finally {
-    await system.close();
+    await stack.close();
   }
 }
 
 /** Each at its moment, or as soon after it as Sume has a hand free. */
 async function deliverAll(
-  { sume }: System,
+  { sume }: DevStack,
   moments: ReadonlyMap<string, number>,
   onAcknowledged: (jobId: string) => void,
   signal: AbortSignal,
 ): Promise<Delivery[]> {
   const start = performance.now();
-  const waiting = [...moments].toSorted(([, a], [, b]) => a - b).values();
+  const inOrder = [...moments].toSorted(([, a], [, b]) => a - b);
   const delivered: Delivery[] = [];
-  const deliverInTurn = async () => {
-    for (const [jobId, at] of waiting) {
-      await pause(Math.max(at - (performance.now() - start), 0), undefined, { signal });
-      const delivery = await sume.deliver(jobId);
-      if (delivery.outcome === "aborted") return;
-      if (delivery.outcome === "delivered") onAcknowledged(jobId);
-      delivered.push(delivery);
-    }
-  };
-  await Promise.all(Array.from({ length: AT_A_TIME }, deliverInTurn));
+  await atATime(AT_A_TIME, inOrder, async ([jobId, at]) => {
+    await pause(Math.max(at - (performance.now() - start), 0), undefined, { signal });
+    const delivery = await sume.deliver(jobId, { signal });
+    signal.throwIfAborted();
+    if (delivery.outcome === "delivered") onAcknowledged(jobId);
+    delivered.push(delivery);
+  });
   return delivered;
 }
 
 /** What Sume gave up on may have left an object and a row all the same; beyond that each is one too many. */
 function count({ verdicts, strays }: Outcomes, gaveUp: number, out: Progress): { lost: number; double: number } {
-  const faults = [...verdicts].flatMap(([jobId, verdict]) =>
-    verdict.kind === "finished" ? [] : [{ jobId, ...verdict }],
-  );
-  for (const { jobId, kind, what } of faults.slice(0, MOST_TOLD)) out.tell(`${jobId} is ${kind}: ${what}`);
+  const faults = tellFaults(verdicts, out.tell);
   const extra = Math.max(strays - 2 * gaveUp, 0);
   if (extra > 0) out.tell(`${extra} objects or rows are nobody's`);
   const double = faults.filter(({ kind }) => kind === "double").length;
   return { lost: faults.length - double, double: double + extra };
 }
 
-function tellRecovery({ verdicts }: Outcomes, { redispatched }: System): string {
+function tellRecovery({ verdicts }: Outcomes, redispatched: ReadonlySet<string>): string {
   const takenOver = [...verdicts.values()].filter((verdict) => verdict.kind === "finished" && verdict.attempts > 1);
   return `${redispatched.size} jobs were sent again by the watch, the claims of ${takenOver.length} were taken over`;
 }

@@ -1,9 +1,9 @@
 // `kill -9` for the runtime, again and again, each time once it has lived a while since its last start. Called by crash.ts.
 
 import { setTimeout as pause } from "node:timers/promises";
-import { isAlive, type Process } from "../../support/stack/processes.ts";
-import type { Progress } from "../../support/stack/program.ts";
-import type { System } from "../../support/stack/system.ts";
+import type { DevStack } from "../../support/stack/dev-stack.ts";
+import { isAlive, type Process } from "../../support/tools/processes.ts";
+import type { Progress } from "../../support/tools/program.ts";
 
 /** Milliseconds until a killed runtime must answer again: a second, but much more on a machine that is busy with other things. */
 const RESTARTED_WITHIN_MS = 180_000;
@@ -14,25 +14,25 @@ type Context = { acknowledged: ReadonlySet<string>; jobs: number; out: Progress;
 
 /** @throws when the runtime does not come back. */
 export async function killAtRandom(
-  system: Pick<System, "server">,
+  stack: Pick<DevStack, "server">,
   lives: readonly number[],
   { acknowledged, jobs, out, signal }: Context,
 ): Promise<void> {
   let killed: Process | undefined;
   for (const [index, life] of lives.entries()) {
-    const runtime = await answering(system, killed, signal);
+    const runtime = await answering(stack, killed, signal);
     await pause(life, undefined, { signal });
-    system.server.killRuntime(runtime);
+    stack.server.killRuntime(runtime);
     killed = runtime;
     const done = `${acknowledged.size} of ${jobs} jobs acknowledged`;
     out.tell(`kill ${index + 1} of ${lives.length}: workerd ${runtime.pid} after ${life} ms; ${done}`);
   }
-  await answering(system, killed, signal);
+  await answering(stack, killed, signal);
 }
 
 /** The runtime, once it answers and is another than the killed one. */
 async function answering(
-  system: Pick<System, "server">,
+  stack: Pick<DevStack, "server">,
   killed: Process | undefined,
   signal: AbortSignal,
 ): Promise<Process> {
@@ -40,11 +40,11 @@ async function answering(
   let trouble: unknown = "there is no workerd";
   for (; Date.now() < end; await pause(LOOK_MS, undefined, { signal })) {
     try {
-      const response = await fetch(system.server.url, {
+      const response = await fetch(stack.server.url, {
         signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_WITHIN_MS)]),
       });
       await response.body?.cancel();
-      const runtime = system.server.runtime();
+      const runtime = stack.server.runtime();
       trouble = `it answers ${response.status}, and its workerd is ${runtime?.pid ?? "not to be found"}`;
       // The receiver's answer for a path that it does not serve.
       if (response.status !== 404) continue;

@@ -2,7 +2,7 @@
 // must be finished, once. Options: --jobs, --kills, --seed (the same moments and order again), --runs (in a row, each with
 // the next seed). The last line sums up; the exit code is 1 if a job was lost, doubled or given up.
 
-import { progress, runProgram } from "../../support/stack/program.ts";
+import { progress, runProgram } from "../../support/tools/program.ts";
 import { crash } from "./crash.ts";
 
 /** Milliseconds between two lines of progress. */

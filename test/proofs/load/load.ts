@@ -3,11 +3,12 @@
 // Leaves out any limit on how long an answer takes, beyond Sume's own 10 s: it says more of the machine than of the Workers.
 
 import type { Attempt } from "../../local/sume/webhooks/deliver.ts";
-import { createJob } from "../../support/stack/effects.ts";
-import { awaitOutcomes, totals } from "../../support/stack/outcomes.ts";
-import type { Progress } from "../../support/stack/program.ts";
-import { residentMiB } from "../../support/stack/processes.ts";
-import { startSystem, type System } from "../../support/stack/system.ts";
+import { createJob } from "../outcomes/effects.ts";
+import { awaitOutcomes, tellFaults, totals } from "../outcomes/outcomes.ts";
+import { type DevStack, startDevStack } from "../../support/stack/dev-stack.ts";
+import { atATime } from "../../support/tools/at-a-time.ts";
+import { requireLinux, residentMiB } from "../../support/tools/processes.ts";
+import type { Progress } from "../../support/tools/program.ts";
 
 export type LoadOptions = { jobs: number; copies: number; concurrency: number };
 
@@ -15,8 +16,6 @@ export type LoadOptions = { jobs: number; copies: number; concurrency: number };
 const POLICY = { attempts: 10, delayMs: 1_000, timeoutMs: 10_000 };
 /** Milliseconds from the last answer until every job must be finished: a minute, and as long again for every 500 jobs. */
 const finishedWithinMs = (jobs: number): number => 60_000 * (1 + jobs / 500);
-/** Faults that are told one by one. */
-const MOST_TOLD = 20;
 
 /** @throws when the Workers cannot be run, or when the signal ends the run. */
 export async function load(
@@ -25,41 +24,39 @@ export async function load(
   signal: AbortSignal,
 ): Promise<{ ok: boolean; summary: string }> {
   const { jobs, copies } = options;
-  const system = await startSystem({ policy: POLICY, signal });
+  requireLinux();
+  const stack = await startDevStack({ policy: POLICY, signal });
   try {
-    out.tell(`the Workers run at ${system.server.url}`);
-    await totals({ ...system, signal });
-    const before = memory(system);
+    out.tell(`the Workers run at ${stack.server.url}`);
+    await totals({ ...stack, signal });
+    const before = memory(stack);
     const jobIds = Array.from({ length: jobs }, (_, index) => `job_${index}`);
-    for (const jobId of jobIds) createJob(system.sume, jobId);
+    for (const jobId of jobIds) createJob(stack.sume, jobId);
 
-    const answers = await deliverAll(system, jobIds, options, out, signal);
+    const answers = await deliverAll(stack, jobIds, options, out, signal);
     out.tell(`all ${jobs * copies} deliveries are answered: ${answers.describe()}`);
     const wait = { withinMs: finishedWithinMs(jobs), onProgress: out.sometimes };
-    const { verdicts, strays } = await awaitOutcomes({ ...system, signal }, jobIds, wait);
-    const faults = [...verdicts].flatMap(([jobId, verdict]) =>
-      verdict.kind === "finished" ? [] : [{ jobId, ...verdict }],
-    );
-    for (const { jobId, kind, what } of faults.slice(0, MOST_TOLD)) out.tell(`${jobId} is ${kind}: ${what}`);
+    const { verdicts, strays } = await awaitOutcomes({ ...stack, signal }, jobIds, wait);
+    const faults = tellFaults(verdicts, out.tell);
     const once = jobs - faults.length;
     out.tell(`exactly one object and one row: ${once} of ${jobs} jobs; beyond those: ${strays}`);
     out.tell(
-      `slowest answer ${answers.slowestMs} ms; the runtime's memory ${before} at the start, ${memory(system)} now`,
+      `slowest answer ${answers.slowestMs} ms; the runtime's memory ${before} at the start, ${memory(stack)} now`,
     );
     const ok = faults.length === 0 && strays === 0 && answers.wrong === 0;
     const figures = `${jobs} jobs, ${jobs * copies} deliveries, ${once} once, ${answers.wrong} wrong answers`;
     return { ok, summary: `load: ${figures}, ${out.seconds().toFixed(0)} s` };
   } catch (error) {
-    if (!signal.aborted) out.tell(`wrangler said last:\n${system.server.lastLines()}`);
+    if (!signal.aborted) out.tell(`wrangler said last:\n${stack.server.lastLines()}`);
     throw error;
   } finally {
-    await system.close();
+    await stack.close();
   }
 }
 
 /** The copies of a job are started one after the other, so that they meet. */
 async function deliverAll(
-  { sume }: System,
+  { sume }: DevStack,
   jobIds: readonly string[],
   { copies, concurrency }: LoadOptions,
   out: Progress,
@@ -67,19 +64,16 @@ async function deliverAll(
 ): Promise<Answers> {
   const answers = new Answers();
   const total = jobIds.length * copies;
-  const waiting = jobIds.flatMap((jobId) => Array.from({ length: copies }, () => jobId)).values();
+  const deliveries = jobIds.flatMap((jobId) => Array.from({ length: copies }, () => jobId));
   let done = 0;
-  const deliverInTurn = async () => {
-    for (const jobId of waiting) {
-      signal.throwIfAborted();
-      const { attempts, outcome } = await sume.deliver(jobId, { signal });
-      signal.throwIfAborted();
-      answers.add(attempts, outcome === "delivered");
-      done += 1;
-      out.sometimes(`${done} of ${total} deliveries; ${answers.describe()}`);
-    }
-  };
-  await Promise.all(Array.from({ length: concurrency }, deliverInTurn));
+  await atATime(concurrency, deliveries, async (jobId) => {
+    signal.throwIfAborted();
+    const { attempts, outcome } = await sume.deliver(jobId, { signal });
+    signal.throwIfAborted();
+    answers.add(attempts, outcome === "delivered");
+    done += 1;
+    out.sometimes(`${done} of ${total} deliveries; ${answers.describe()}`);
+  });
   return answers;
 }
 
@@ -106,7 +100,7 @@ class Answers {
   }
 }
 
-function memory({ server }: System): string {
+function memory({ server }: DevStack): string {
   const runtime = server.runtime();
   const resident = runtime === undefined ? null : residentMiB(runtime);
   return resident === null ? "unknown" : `${resident} MiB`;

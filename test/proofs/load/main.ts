@@ -3,7 +3,7 @@
 // Options: --jobs, --copies (deliveries of each), --concurrency (deliveries at a time). The exit code is 1 if any job has not
 // exactly one effect in each store, is unfinished, or was answered anything but 202, 200, or 503 with a later success.
 
-import { progress, runProgram } from "../../support/stack/program.ts";
+import { progress, runProgram } from "../../support/tools/program.ts";
 import { load } from "./load.ts";
 
 /** Milliseconds between two lines of progress. */

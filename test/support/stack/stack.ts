@@ -1,11 +1,15 @@
-// All Workers in one real workerd, with real queues, R2, D1 and SQLite in a temporary folder, for a Node program to drive:
-// the system tests and the demo. Beside the product run the small Workers of test/support/workers.
+// The stack in this process: all Workers in one real workerd, with real queues, R2, D1 and SQLite in a temporary folder, for a
+// Node program to drive. Called by the system tests and the demo.
+// Leaves out a runtime that can be killed, and its own network (here `fetch` goes through Node): dev-stack.ts.
 
 import { setTimeout as pause } from "node:timers/promises";
 import { createTestHarness } from "wrangler";
 import type { ClaimView, JobView, LedgerAdminService, LedgerService } from "../../../ledger-service/contract/index.ts";
-import { DEVELOPMENT_API_KEY, startSume, type Sume, type SumeOptions } from "../../local/sume/simulator.ts";
+import { startSume, type Sume, type SumeOptions } from "../../local/sume/simulator.ts";
 import { ROOT, quietWrangler } from "../tools/wrangler-env.ts";
+import { type ReceiverSecrets, stackWorkers, type WorkerOptions } from "./stack-workers.ts";
+import { migratedDatabases } from "./worker-config.ts";
+import { productWorkers } from "./workers.ts";
 
 export const SECRET = "secret-that-must-not-be-logged";
 
@@ -38,60 +42,22 @@ export type LogLine = { level: string; worker: string; event: string; outcome: s
   unknown
 >;
 
-export type ReceiverSecrets = { SUME_WEBHOOK_SECRET?: string; SUME_WEBHOOK_SECRET_PREVIOUS?: string };
-export type StackOptions = {
-  secrets?: ReceiverSecrets;
-  sume?: SumeOptions;
-  /** Variables by Worker name, over those of its config. */
-  vars?: Record<string, Record<string, string>>;
-  /** Bindings of the receiver replaced by Workers of this stack. */
-  receiverBindings?: Record<string, string>;
-  /** The folder in test/support/workers with the receiver's config; `receiver` when left out. */
-  receiver?: string;
-  /** Folders in test/support/workers of further Workers. */
-  workers?: readonly string[];
-};
+export type StackOptions = WorkerOptions & { secrets?: ReceiverSecrets; sume?: SumeOptions };
 export type Stack = Awaited<ReturnType<typeof startStack>>;
 
 const NAMESPACE = "default";
 
 /** Starts everything; `close` ends it and removes its storage. */
-export async function startStack(options: StackOptions = {}) {
+export async function startStack({ secrets, sume: sumeOptions, ...options }: StackOptions = {}) {
   quietWrangler();
-  const secrets = options.secrets ?? { SUME_WEBHOOK_SECRET: SECRET };
-  const sume: Sume = await startSume({ secrets: [SECRET], ...options.sume });
-  const worker = (configPath: string, name: string) => ({ configPath, vars: options.vars?.[name] ?? {} });
-  const workers = (receiverSecrets: ReceiverSecrets) => [
-    {
-      ...worker(`test/support/workers/${options.receiver ?? "receiver"}/wrangler.jsonc`, "receiver"),
-      secrets: { ...receiverSecrets },
-      bindingOverrides: options.receiverBindings ?? {},
-    },
-    worker("ledger-service/wrangler.jsonc", "ledger-service"),
-    {
-      configPath: "consumers/artifact-archive/wrangler.jsonc",
-      vars: { ARTIFACT_ORIGINS: sume.origin, ...options.vars?.["artifact-archive"] },
-    },
-    worker("consumers/job-index/wrangler.jsonc", "job-index"),
-    worker("test/support/workers/scripted/wrangler.jsonc", "scripted"),
-    worker("test/support/workers/refusing-queue/wrangler.jsonc", "refusing-queue"),
-    worker("test/support/workers/operator/wrangler.jsonc", "operator"),
-    worker("test/support/workers/caller/wrangler.jsonc", "caller"),
-    {
-      configPath: "test/support/workers/reconciler/wrangler.jsonc",
-      vars: { SUME_API_URL: sume.origin, ...options.vars?.["reconciler"] },
-      secrets: { SUME_API_KEY: DEVELOPMENT_API_KEY },
-    },
-    {
-      ...worker("test/support/workers/receiver-other/wrangler.jsonc", "receiver-other"),
-      secrets: { ...receiverSecrets },
-    },
-    worker("test/support/workers/scripted-other/wrangler.jsonc", "scripted-other"),
-    ...(options.workers ?? []).map((name) => worker(`test/support/workers/${name}/wrangler.jsonc`, name)),
-  ];
-  const harness = createTestHarness({ root: ROOT, workers: workers(secrets) });
+  const sume: Sume = await startSume({ secrets: [SECRET], ...sumeOptions });
+  const product = productWorkers(sume.origin);
+  const workers = (receiverSecrets: ReceiverSecrets) => stackWorkers(product, options, receiverSecrets);
+  const harness = createTestHarness({ root: ROOT, workers: workers(secrets ?? { SUME_WEBHOOK_SECRET: SECRET }) });
   const { url } = await harness.listen();
-  await harness.getWorker("job-index").applyD1Migrations("DB");
+  for (const { name, config } of product) {
+    for (const binding of migratedDatabases(config)) await harness.getWorker(name).applyD1Migrations(binding);
+  }
   const webhookUrl = new URL("/webhooks/sume", url).href;
   sume.setReceiver(webhookUrl);
 

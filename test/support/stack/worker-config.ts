@@ -1,8 +1,9 @@
-// A Worker's wrangler config as a value, and written out elsewhere with some of it changed. Called by system.ts: `wrangler
-// dev` takes variables on its command line for its first Worker only, and nothing is written into the project's folders.
+// A Worker's wrangler config as a value, and written out elsewhere with some of it changed: `wrangler dev` takes variables on
+// its command line for its first Worker only, and nothing is written into the project's folders. Called by all that start
+// Workers.
 // Leaves out environments and TOML: no config here has them.
 
-import { readFile, writeFile } from "node:fs/promises";
+import { readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { ROOT } from "../tools/wrangler-env.ts";
 
@@ -15,13 +16,19 @@ export type WorkerConfig = {
   main?: string;
 };
 
-type Config = { name: string; main: string; vars?: object; d1_databases?: { migrations_dir?: string }[] };
+type Database = { binding: string; migrations_dir?: string };
+type Config = { name: string; main: string; vars?: object; d1_databases?: Database[] };
+
+/** The bindings of the Worker's D1 databases that have migrations. */
+export function migratedDatabases(config: string): string[] {
+  const databases = readConfig(config).d1_databases ?? [];
+  return databases.filter((each) => each.migrations_dir !== undefined).map(({ binding }) => binding);
+}
 
 /** Writes the changed config to `<folder>/<Worker's name>.jsonc`, with absolute paths in it, and answers that path. */
-export async function writeConfig(folder: string, { config, vars = {}, main }: WorkerConfig): Promise<string> {
-  const path = resolve(ROOT, config);
-  const home = dirname(path);
-  const own = parse(await readFile(path, "utf8"));
+export function writeConfig(folder: string, { config, vars = {}, main }: WorkerConfig): string {
+  const home = dirname(resolve(ROOT, config));
+  const own = readConfig(config);
   const databases = own.d1_databases?.map((database) =>
     database.migrations_dir === undefined
       ? database
@@ -34,12 +41,13 @@ export async function writeConfig(folder: string, { config, vars = {}, main }: W
     ...(databases && { d1_databases: databases }),
   };
   const written = join(folder, `${own.name}.jsonc`);
-  await writeFile(written, JSON.stringify(changed, null, 2));
+  writeFileSync(written, JSON.stringify(changed, null, 2));
   return written;
 }
 
 /** JSON with comments and trailing commas. Strings are matched first, so what looks like either in one stays. */
-function parse(jsonc: string): Config {
+function readConfig(config: string): Config {
+  const jsonc = readFileSync(resolve(ROOT, config), "utf8");
   const strings = /("(?:[^"\\]|\\.)*")/.source;
   const uncommented = jsonc.replaceAll(new RegExp(`${strings}|//[^\\n]*|/\\*[^]*?\\*/`, "g"), "$1");
   return JSON.parse(uncommented.replaceAll(new RegExp(`${strings}|,(?=\\s*[}\\]])`, "g"), "$1"));

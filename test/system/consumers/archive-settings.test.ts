@@ -2,16 +2,19 @@
 // and the job comes again by itself.
 
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { type Stack, startStack } from "../../support/stack/stack.ts";
 import { type ArtifactServer, startArtifactServer } from "./artifact-server.ts";
-import { type ConsumersStack, startConsumers } from "./consumers-stack.ts";
+import { type ProductConsumers, productConsumers } from "./product-consumers.ts";
 
 const LISTED = "the origin that serves the artifact";
 
 let artifacts: ArtifactServer;
-let stack: ConsumersStack;
+let stack: Stack;
+let consumers: ProductConsumers;
 beforeAll(async () => {
   artifacts = await startArtifactServer();
-  stack = await startConsumers({ origins: "", archive: "test/support/workers/configured-archive" });
+  stack = await startStack({ archive: "configured-archive" });
+  consumers = productConsumers(stack);
 });
 afterAll(async () => {
   await stack.close();
@@ -22,8 +25,8 @@ afterAll(async () => {
 async function archive(settings: Record<string, string>) {
   const jobId = JSON.stringify(settings).replace(LISTED, artifacts.origin);
   const url = `${artifacts.origin}/settings/0`;
-  await stack.deliver(JSON.stringify({ event: "job.completed", job_id: jobId, url }));
-  return await stack.untilStatus("artifact-archive", jobId, "released", "completed", "failed");
+  await consumers.deliver(JSON.stringify({ event: "job.completed", job_id: jobId, url }));
+  return await consumers.untilStatus("artifact-archive", jobId, "released", "completed", "failed");
 }
 
 test.for([

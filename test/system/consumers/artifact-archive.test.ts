@@ -5,8 +5,9 @@ import * as v from "valibot";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { artifactBytes } from "../../local/sume/artifacts.ts";
 import { type SampleName, samplePayload, withOrigin } from "../../local/sume/webhooks/payloads.ts";
+import { type Stack, startStack } from "../../support/stack/stack.ts";
 import { type Answer, type ArtifactServer, startArtifactServer } from "./artifact-server.ts";
-import { type ConsumersStack, startConsumers } from "./consumers-stack.ts";
+import { type ProductConsumers, productConsumers } from "./product-consumers.ts";
 
 const MIB = 1024 * 1024;
 /** The archive's part of a body without a length, and a limit for these tests that takes more than one. */
@@ -15,7 +16,8 @@ const MAX_BYTES = 6 * MIB;
 
 const Result = v.object({ prefix: v.string(), count: v.number() });
 
-let stack: ConsumersStack;
+let stack: Stack;
+let consumers: ProductConsumers;
 /** Listed. */
 let artifacts: ArtifactServer;
 /** Listed as well. */
@@ -29,11 +31,13 @@ beforeAll(async () => {
     startArtifactServer(),
     startArtifactServer(),
   ]);
-  stack = await startConsumers({
-    origins: `${artifacts.origin} , ${mirror.origin}`,
-    maxBytes: MAX_BYTES,
-    hasty: true,
+  const origins = `${artifacts.origin} , ${mirror.origin}`;
+  stack = await startStack({
+    vars: { "artifact-archive": { ARTIFACT_ORIGINS: origins, MAX_ARTIFACT_BYTES: String(MAX_BYTES) } },
+    workers: ["hasty-ledger"],
+    archiveBindings: { LEDGER: "hasty-ledger" },
   });
+  consumers = productConsumers(stack);
 });
 afterAll(async () => {
   await stack.close();
@@ -42,9 +46,9 @@ afterAll(async () => {
 
 /** Delivers a completed job of that id with these fields, and waits for the archive to be done with it. */
 async function archive(jobId: string, fields: object) {
-  const status = await stack.deliver(JSON.stringify({ event: "job.completed", job_id: jobId, ...fields }));
+  const status = await consumers.deliver(JSON.stringify({ event: "job.completed", job_id: jobId, ...fields }));
   expect(status).toBe(202);
-  return await stack.untilSettled("artifact-archive", jobId);
+  return await consumers.untilSettled("artifact-archive", jobId);
 }
 
 describe.concurrent("what is copied", () => {
@@ -57,23 +61,23 @@ describe.concurrent("what is copied", () => {
   ];
   test.for(samples)("the artifacts of the sample event %s, byte for byte", async ([name, files]) => {
     const jobId = `job_${name}`;
-    await stack.deliver(withOrigin(samplePayload(name, jobId), artifacts.origin));
-    const { status, result } = await stack.untilSettled("artifact-archive", jobId);
+    await consumers.deliver(withOrigin(samplePayload(name, jobId), artifacts.origin));
+    const { status, result } = await consumers.untilSettled("artifact-archive", jobId);
     expect({ status, result }).toEqual({ status: "completed", result: { prefix: `${jobId}/`, count: files.length } });
-    expect(await stack.keys(`${jobId}/`)).toEqual(files.map((_, position) => `${jobId}/${position}`));
+    expect(await consumers.keys(`${jobId}/`)).toEqual(files.map((_, position) => `${jobId}/${position}`));
     for (const [position, file] of files.entries()) {
-      const stored = await stack.stored(`${jobId}/${position}`);
+      const stored = await consumers.stored(`${jobId}/${position}`);
       expect(stored?.bytes.equals(artifactBytes(`/${jobId}/${file}`))).toBe(true);
     }
   });
 
   test("nothing of an event that is not job.completed", async () => {
     const body = { event: "job.failed", job_id: "job_failed", url: `${artifacts.origin}/failed/partial.mp4` };
-    await stack.deliver(JSON.stringify(body));
-    const { status, result } = await stack.untilSettled("artifact-archive", "job_failed");
+    await consumers.deliver(JSON.stringify(body));
+    const { status, result } = await consumers.untilSettled("artifact-archive", "job_failed");
     expect({ status, result }).toEqual({ status: "completed", result: { count: 0 } });
     expect(artifacts.requests).not.toContain("/failed/partial.mp4");
-    expect(await stack.keys("job_failed/")).toEqual([]);
+    expect(await consumers.keys("job_failed/")).toEqual([]);
   });
 
   test("strings at a key `url` or ending in `_url`, however deep, counted in the order of the event", async () => {
@@ -94,7 +98,7 @@ describe.concurrent("what is copied", () => {
     });
     expect(result).toEqual({ prefix: "job_deep/", count: 5 });
     for (const position of [0, 1, 2, 3, 4]) {
-      const stored = await stack.stored(`job_deep/${position}`);
+      const stored = await consumers.stored(`job_deep/${position}`);
       expect(stored?.bytes.equals(artifactBytes(`/deep/${position}`))).toBe(true);
     }
     expect(artifacts.requests).not.toContain("/deep/no");
@@ -103,15 +107,15 @@ describe.concurrent("what is copied", () => {
   test("many artifacts of one job", async () => {
     const images = Array.from({ length: 30 }, (_, index) => ({ url: `${artifacts.origin}/many/${index}` }));
     expect((await archive("job_many", { images })).result).toEqual({ prefix: "job_many/", count: 30 });
-    expect(await stack.keys("job_many/")).toHaveLength(30);
-    expect((await stack.stored("job_many/29"))?.bytes.equals(artifactBytes("/many/29"))).toBe(true);
+    expect(await consumers.keys("job_many/")).toHaveLength(30);
+    expect((await consumers.stored("job_many/29"))?.bytes.equals(artifactBytes("/many/29"))).toBe(true);
   });
 
   test("the content type, or that of plain bytes where the server names none", async () => {
     artifacts.script("/typed/a", { headers: { "content-type": "video/mp4; codecs=avc1" } });
     await archive("job_typed", { url: `${artifacts.origin}/typed/a`, other_url: `${artifacts.origin}/typed/b` });
-    expect((await stack.stored("job_typed/0"))?.type).toBe("video/mp4; codecs=avc1");
-    expect((await stack.stored("job_typed/1"))?.type).toBe("application/octet-stream");
+    expect((await consumers.stored("job_typed/0"))?.type).toBe("video/mp4; codecs=avc1");
+    expect((await consumers.stored("job_typed/1"))?.type).toBe("application/octet-stream");
   });
 });
 
@@ -131,7 +135,7 @@ describe.concurrent("what is left alone", () => {
       mirror_url: `${mirror.origin}/unlisted/mirrored`,
     });
     expect(result).toEqual({ prefix: "job_unlisted/", count: 2 });
-    expect(await stack.keys("job_unlisted/")).toEqual(["job_unlisted/8", "job_unlisted/9"]);
+    expect(await consumers.keys("job_unlisted/")).toEqual(["job_unlisted/8", "job_unlisted/9"]);
     const asked = [artifacts, mirror, stranger].map(({ requests }) =>
       requests.filter((path) => path.startsWith("/unlisted/")),
     );
@@ -152,7 +156,7 @@ describe.concurrent("sizes", () => {
     artifacts.script(path, answer);
     const { status } = await archive(`job_fits ${name}`, { url: artifacts.origin + path });
     expect(status).toBe("completed");
-    const stored = await stack.stored(`${encodeURIComponent(`job_fits ${name}`)}/0`);
+    const stored = await consumers.stored(`${encodeURIComponent(`job_fits ${name}`)}/0`);
     expect(stored?.bytes.equals(answer.body ?? new Uint8Array(1))).toBe(true);
   });
 
@@ -168,7 +172,7 @@ describe.concurrent("sizes", () => {
       const { status, attempt, error } = await archive(`job_over ${name}`, { url: artifacts.origin + path });
       expect({ status, attempt }).toEqual({ status: "failed", attempt: 1 });
       expect(error).toMatch(/^NonRetryableError: .* is larger than MAX_ARTIFACT_BYTES$/);
-      expect(await stack.keys(encodeURIComponent(`job_over ${name}`))).toEqual([]);
+      expect(await consumers.keys(encodeURIComponent(`job_over ${name}`))).toEqual([]);
     },
   );
 });
@@ -182,18 +186,18 @@ describe.concurrent("what is tried again", () => {
     expect(claim).toMatchObject({ status: "completed", attempt: 2, result: { count: 2 } });
     const error = `Error: ${new URL(artifacts.origin).host}${path} answered ${status}`;
     expect(claim.history).toContainEqual(expect.objectContaining({ verb: "release", status: "released", error }));
-    expect((await stack.stored(`job_late_${status}/1`))?.bytes.equals(artifactBytes(path))).toBe(true);
+    expect((await consumers.stored(`job_late_${status}/1`))?.bytes.equals(artifactBytes(path))).toBe(true);
   });
 
   test("a job that is done again overwrites its own keys, and the type with them", async () => {
     const again = { body: artifactBytes("/again/second"), headers: { "content-type": "image/png" } };
     artifacts.script("/again/0", { headers: { "content-type": "image/jpeg" } }, again);
     const first = await archive("job_again", { url: `${artifacts.origin}/again/0` });
-    await stack.again("artifact-archive", "job_again");
-    const second = await stack.untilSettled("artifact-archive", "job_again");
+    await consumers.again("artifact-archive", "job_again");
+    const second = await consumers.untilSettled("artifact-archive", "job_again");
     expect(second.fence).toBeGreaterThan(first.fence);
-    expect(await stack.keys("job_again/")).toEqual(["job_again/0"]);
-    const stored = await stack.stored("job_again/0");
+    expect(await consumers.keys("job_again/")).toEqual(["job_again/0"]);
+    const stored = await consumers.stored("job_again/0");
     expect(stored?.bytes.equals(again.body)).toBe(true);
     expect(stored?.type).toBe("image/png");
   });
@@ -213,7 +217,7 @@ describe.concurrent("keys", () => {
     expect(new Set(prefixes.map((prefix) => prefix.normalize("NFC"))).size).toBe(ids.length);
     for (const [index, prefix] of prefixes.entries()) {
       expect(Buffer.byteLength(`${prefix}1000000`)).toBeLessThanOrEqual(1_024);
-      expect((await stack.stored(`${prefix}0`))?.bytes.equals(artifactBytes(`/keys/${index}`))).toBe(true);
+      expect((await consumers.stored(`${prefix}0`))?.bytes.equals(artifactBytes(`/keys/${index}`))).toBe(true);
     }
     expect(prefixes[0]).toBe("a%2F0/");
   });

@@ -1,21 +1,24 @@
 // The job index against a real database: a row for every type of event, and the order of claims kept by their fences.
 
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type ConsumersStack, startConsumers } from "./consumers-stack.ts";
+import { type Stack, startStack } from "../../support/stack/stack.ts";
+import { type ProductConsumers, productConsumers } from "./product-consumers.ts";
 
-let stack: ConsumersStack;
+let stack: Stack;
+let consumers: ProductConsumers;
 
 beforeAll(async () => {
-  stack = await startConsumers({ origins: "https://media.example" });
+  stack = await startStack();
+  consumers = productConsumers(stack);
 });
 afterAll(() => stack.close());
 
 async function index(jobId: string, event: string) {
-  await stack.deliver(JSON.stringify({ event, job_id: jobId }));
-  return await stack.untilSettled("job-index", jobId);
+  await consumers.deliver(JSON.stringify({ event, job_id: jobId }));
+  return await consumers.untilSettled("job-index", jobId);
 }
 
-const rows = (jobId: string) => stack.sql("SELECT * FROM jobs WHERE job_id = ?", jobId);
+const rows = (jobId: string) => consumers.sql("SELECT * FROM jobs WHERE job_id = ?", jobId);
 
 describe.concurrent("the job index", () => {
   test.for(["job.completed", "job.failed", "job.canceled"])(
@@ -34,9 +37,9 @@ describe.concurrent("the job index", () => {
 
   test("a later claim overwrites the row: here with the other event of a job that had two", async () => {
     const first = await index("job_twice", "job.completed");
-    await stack.deliver(JSON.stringify({ event: "job.failed", job_id: "job_twice" }));
-    await stack.again("job-index", "job_twice", "job.failed");
-    const second = await stack.untilSettled("job-index", "job_twice");
+    await consumers.deliver(JSON.stringify({ event: "job.failed", job_id: "job_twice" }));
+    await consumers.again("job-index", "job_twice", "job.failed");
+    const second = await consumers.untilSettled("job-index", "job_twice");
     expect(second.fence).toBeGreaterThan(first.fence);
     expect(second.result).toEqual({ written: true });
     expect(await rows("job_twice")).toMatchObject([{ event_type: "job.failed", fence: second.fence }]);
@@ -45,10 +48,10 @@ describe.concurrent("the job index", () => {
   test("a claim that is overtaken by a later one leaves the later one's row as it is", async () => {
     await index("job_stale", "job.completed");
     // What a claim yet to come would have written, as this one finds it after a stall.
-    await stack.sql("UPDATE jobs SET event_type = ?, fence = ? WHERE job_id = ?", "later", 4e12, "job_stale");
+    await consumers.sql("UPDATE jobs SET event_type = ?, fence = ? WHERE job_id = ?", "later", 4e12, "job_stale");
     const before = await rows("job_stale");
-    await stack.again("job-index", "job_stale");
-    const { status, result } = await stack.untilSettled("job-index", "job_stale");
+    await consumers.again("job-index", "job_stale");
+    const { status, result } = await consumers.untilSettled("job-index", "job_stale");
     expect({ status, result }).toEqual({ status: "completed", result: { written: false } });
     expect(await rows("job_stale")).toEqual(before);
   });

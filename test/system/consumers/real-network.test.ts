@@ -1,26 +1,17 @@
-// What the archive makes of redirects, short bodies and encoded bodies. These need the runtime's own network: the test
-// harness fetches in Node, follows redirects there, and shows a body that was cut off as one that ended. So the Workers run
-// under `wrangler dev`; outcomes are read from their log, and the bucket from what they leave on disk.
+// What the archive makes of redirects, short bodies and encoded bodies. These need the runtime's own network: the
+// in-process stack fetches in Node, follows redirects there, and shows a body that was cut off as one that ended. So the
+// Workers run under `wrangler dev`; outcomes are read from their log, and the bucket through the front Worker.
 
-import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { gzipSync } from "node:zlib";
-import { getPlatformProxy } from "wrangler";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { artifactBytes } from "../../local/sume/artifacts.ts";
-import { signedHeaders } from "../../local/sume/webhooks/sign.ts";
-import { quietWrangler, ROOT, wranglerEnv } from "../../support/tools/wrangler-env.ts";
+import { type DevStack, startDevStack } from "../../support/stack/dev-stack.ts";
+import { until } from "../../support/stack/stack.ts";
+import { ask } from "../../support/tools/ask.ts";
+import type { SeenTotals } from "../../support/workers/front/src/seen.ts";
 import { type Answer, type ArtifactServer, startArtifactServer } from "./artifact-server.ts";
-import { type Bucket, until } from "./consumers-stack.ts";
 
-const SECRET = "real-network-test-secret";
-const WRANGLER = join(ROOT, "node_modules/wrangler/bin/wrangler.js");
-const NOT_INTERACTIVE = ["--port", "0", "--inspector-port", "0", "--show-interactive-dev-session=false"];
-const ARCHIVE = join(ROOT, "consumers/artifact-archive");
 /** The archive's part of a body without a length. */
 const PART_BYTES = 5 * 1024 * 1024;
 const MAX_BYTES = PART_BYTES + 1_000;
@@ -101,58 +92,50 @@ const CASES: Case[] = [
   },
 ];
 
-/** For the Workers' storage and the archive's config. */
-let folder: string;
+let stack: DevStack;
 const servers = new Map<ServerName, ArtifactServer>();
 const outcomes = new Map<string, string>();
-const stored = new Map<string, Buffer>();
+const unused = new AbortController().signal;
 
 beforeAll(async () => {
   for (const name of ["artifacts", "mirror", "stranger"] as const) servers.set(name, await startArtifactServer());
-  folder = await mkdtemp(join(tmpdir(), "real-network-"));
-  const state = join(folder, "state");
-  // `wrangler dev` takes no variables for any but its first Worker, so the archive runs from a copy of its config.
-  const archive = join(folder, "wrangler.jsonc");
   const origins = `${server("artifacts").origin},${server("mirror").origin}`;
-  const config = (await readFile(join(ARCHIVE, "wrangler.jsonc"), "utf8"))
-    .replace(/(?<="main": )".*"/, JSON.stringify(join(ARCHIVE, "src/index.ts")))
-    .replace(/(?<="ARTIFACT_ORIGINS": )".*"/, JSON.stringify(origins))
-    .replace(/(?<="MAX_ARTIFACT_BYTES": )".*"/, JSON.stringify(String(MAX_BYTES)));
-  await writeFile(archive, config);
-
-  const wrangler = await startWrangler(state, archive);
-  try {
-    await Promise.all(CASES.map(({ hops }, index) => deliver(wrangler.url, `job_${index}`, script(index, hops))));
-    await until("every job's first outcome", () => (outcomes.size === CASES.length ? true : undefined));
-  } finally {
-    await wrangler.stop();
-  }
-  quietWrangler();
-  const persist = { path: join(state, "v3") };
-  const proxy = await getPlatformProxy<{ ARTIFACTS: Bucket }>({ configPath: archive, persist });
-  const { objects } = await proxy.env.ARTIFACTS.list({ prefix: "" });
-  for (const { key } of objects) {
-    const object = await proxy.env.ARTIFACTS.get(key);
-    if (object !== null) stored.set(key, Buffer.from(await object.arrayBuffer()));
-  }
-  await proxy.dispose();
+  stack = await startDevStack({
+    vars: { "artifact-archive": { ARTIFACT_ORIGINS: origins, MAX_ARTIFACT_BYTES: String(MAX_BYTES) } },
+    onLog: ({ event, consumer, jobId, outcome }) => {
+      if (event !== "consume" || consumer !== "artifact-archive") return;
+      if (!outcomes.has(String(jobId))) outcomes.set(String(jobId), String(outcome));
+    },
+    signal: unused,
+  });
+  await Promise.all(CASES.map(({ hops }, index) => deliver(`job_${index}`, script(index, hops))));
+  await until("every job's first outcome", () => (outcomes.size === CASES.length ? true : undefined));
 }, 60_000);
 
 afterAll(async () => {
+  await stack.close();
   await Promise.all([...servers.values()].map((each) => each.close()));
-  await rm(folder, { recursive: true });
 });
 
-test.for(CASES.map((each, index) => ({ ...each, index })))("$name: $outcome", (each) => {
+test.for(CASES.map((each, index) => ({ ...each, index })))("$name: $outcome", async (each) => {
   expect(outcomes.get(`job_${each.index}`)).toBe(each.outcome);
-  const bytes = stored.get(`job_${each.index}/0`);
-  expect(digest(bytes)).toBe(digest(each.stored));
+  expect(digest(await stored(`job_${each.index}/0`))).toBe(digest(each.stored));
 });
 
-test("nobody else was asked, and nothing else was stored", () => {
+test("nobody else was asked, and nothing else was stored", async () => {
   expect(server("stranger").requests).toEqual([]);
-  expect(stored.size).toBe(CASES.filter((each) => each.stored !== undefined).length);
+  const { objects } = await ask<SeenTotals>(`${stack.server.url}/totals`, { signal: unused, withinMs: 10_000 });
+  expect(objects).toBe(CASES.filter((each) => each.stored !== undefined).length);
 });
+
+/** What the bucket holds under the key. */
+async function stored(key: string): Promise<Uint8Array | undefined> {
+  const response = await fetch(`${stack.server.url}/object?key=${encodeURIComponent(key)}`);
+  const bytes = new Uint8Array(await response.arrayBuffer());
+  if (response.status === 200) return bytes;
+  expect(response.status).toBe(404);
+  return undefined;
+}
 
 /** Stands for bytes in an assertion: its report stays short where they differ. */
 function digest(bytes: Uint8Array | undefined): string | undefined {
@@ -177,53 +160,8 @@ function script(index: number, hops: Case["hops"]): string {
   return url(0);
 }
 
-async function deliver(receiverUrl: string, jobId: string, url: string): Promise<void> {
+async function deliver(jobId: string, url: string): Promise<void> {
   const body = JSON.stringify({ event: "job.completed", job_id: jobId, url });
-  const headers = signedHeaders([SECRET], Math.floor(Date.now() / 1_000), body);
-  const response = await fetch(new URL("/webhooks/sume", receiverUrl), { method: "POST", headers, body });
-  if (response.status !== 202) throw new Error(`the receiver answered ${response.status}: ${await response.text()}`);
-}
-
-/** Runs the Workers until `stop`; the archive's log lines fill `outcomes`. */
-async function startWrangler(state: string, archive: string): Promise<{ url: string; stop(): Promise<void> }> {
-  const configs = ["receiver", "ledger-service", "consumers/job-index"].map((path) => `${path}/wrangler.jsonc`);
-  const wrangler = spawn(
-    process.execPath,
-    [
-      WRANGLER,
-      "dev",
-      ...[...configs, archive].flatMap((config) => ["-c", config]),
-      ...NOT_INTERACTIVE,
-      "--persist-to",
-      state,
-    ],
-    {
-      cwd: ROOT,
-      env: { ...wranglerEnv(), SUME_WEBHOOK_SECRET: SECRET, WRANGLER_LOG: "log" },
-      stdio: ["ignore", "pipe", "pipe"],
-    },
-  );
-  const exited = new Promise<void>((done) => wrangler.once("exit", () => done()));
-  const stop = async () => {
-    wrangler.kill("SIGTERM");
-    await exited;
-  };
-  let url: string | undefined;
-  // Error lines go to the other stream; both streams decorate what a Worker logs.
-  for (const output of [wrangler.stdout, wrangler.stderr]) {
-    createInterface({ input: output }).on("line", (line) => {
-      url ??= /Ready on (http\S+)/.exec(line)?.[1];
-      const logged = /{"level":.*}/.exec(line)?.[0];
-      if (logged === undefined) return;
-      const { event, consumer, jobId, outcome }: Record<string, string | undefined> = JSON.parse(logged);
-      if (event !== "consume" || consumer !== "artifact-archive" || !jobId || !outcome) return;
-      if (!outcomes.has(jobId)) outcomes.set(jobId, outcome);
-    });
-  }
-  try {
-    return { url: await until("wrangler to be ready", () => url), stop };
-  } catch (error) {
-    await stop();
-    throw error;
-  }
+  stack.sume.createJob({ id: jobId, state: "completed", body });
+  expect((await stack.sume.deliver(jobId)).outcome).toBe("delivered");
 }

@@ -1,5 +1,6 @@
 // The Worker that HTTP reaches when everything runs in one `wrangler dev`: it hands webhooks to the receiver, and shows what
-// the ledger, the bucket and the database hold. Asked by test/support/stack/effects.ts.
+// the ledger, the bucket and the database hold. Asked by what runs on
+// test/support/stack/dev-stack.ts.
 // Leaves out any judgement: what should be there is known outside.
 
 import type { JobView } from "../../../../../ledger-service/contract/index.ts";
@@ -19,6 +20,7 @@ export default {
   async fetch(request, env) {
     const { pathname, searchParams } = new URL(request.url);
     if (pathname === "/totals") return Response.json(await totals(env));
+    if (pathname === "/object") return await object(env, searchParams.get("key") ?? "");
     if (pathname !== "/jobs") return await env.RECEIVER.fetch(request);
     const ids = searchParams.getAll("id");
     if (ids.length > MOST_JOBS_AT_ONCE) return new Response(`at most ${MOST_JOBS_AT_ONCE} jobs\n`, { status: 400 });
@@ -34,6 +36,12 @@ async function look({ ADMIN, ARTIFACTS, DB }: Env, jobId: string): Promise<SeenJ
     rows.all<SeenJob["rows"][number]>(),
   ]);
   return { jobId, record, objects: objects.map(({ key, size, etag }) => ({ key, size, etag })), rows: results };
+}
+
+/** The object's bytes, or a 404. */
+async function object({ ARTIFACTS }: Env, key: string): Promise<Response> {
+  const stored = await ARTIFACTS.get(key);
+  return stored === null ? new Response(null, { status: 404 }) : new Response(stored.body);
 }
 
 async function totals({ ARTIFACTS, DB }: Env): Promise<SeenTotals> {

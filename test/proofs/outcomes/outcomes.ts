@@ -1,16 +1,22 @@
-// Waits until every job has come to its end, and says what came of each. Called by test/proofs/crash and test/proofs/load; asks the front
-// Worker, and judges by effects.ts.
+// Waits until every job has come to its end, and says what came of each. Called by test/proofs/crash and test/proofs/load. Asks
+// the front Worker, and judges by effects.ts.
 
 import { setTimeout as pause } from "node:timers/promises";
-import { MOST_JOBS_AT_ONCE, type SeenJob, type SeenTotals } from "../workers/front/src/seen.ts";
+import { MOST_JOBS_AT_ONCE, type SeenJob, type SeenTotals } from "../../support/workers/front/src/seen.ts";
 import { artifactRequests, judge, type Verdict } from "./effects.ts";
-import type { System } from "./system.ts";
+import type { DevStack } from "../../support/stack/dev-stack.ts";
+import { ask } from "../../support/tools/ask.ts";
 
 /** Milliseconds between two counts, and for one question. */
 const LOOK_MS = 1_000;
 const ANSWER_WITHIN_MS = 20_000;
 /** Every so many counts the jobs are looked at in any case: one that will never finish would keep the counts from being full. */
 const COUNTS_PER_LOOK = 15;
+
+/** Faults that are told one by one. */
+export const MOST_TOLD = 20;
+
+export type Fault = { jobId: string } & Exclude<Verdict, { kind: "finished" }>;
 
 export type Outcomes = {
   verdicts: ReadonlyMap<string, Verdict>;
@@ -20,17 +26,17 @@ export type Outcomes = {
 
 /** @throws when the Workers do not answer, or with other than 200. */
 export async function totals({ server, signal }: Asking): Promise<SeenTotals> {
-  return await ask<SeenTotals>(`${server.url}/totals`, signal);
+  return await ask<SeenTotals>(`${server.url}/totals`, { signal, withinMs: ANSWER_WITHIN_MS });
 }
 
-type Asking = Pick<System, "server"> & { signal: AbortSignal };
+type Asking = Pick<DevStack, "server"> & { signal: AbortSignal };
 
 /**
  * Ends when all jobs are finished, or after `withinMs`; then what is not finished is in the verdicts as it was seen last.
  * @throws when the Workers no longer answer at the end, or when the signal ends it.
  */
 export async function awaitOutcomes(
-  { sume, ...asking }: Pick<System, "sume"> & Asking,
+  { sume, ...asking }: Pick<DevStack, "sume"> & Asking,
   jobIds: readonly string[],
   { withinMs, onProgress }: { withinMs: number; onProgress: (line: string) => void },
 ): Promise<Outcomes> {
@@ -67,14 +73,17 @@ async function look({ server, signal }: Asking, jobIds: readonly string[]): Prom
   const seen: SeenJob[] = [];
   for (let from = 0; from < jobIds.length; from += MOST_JOBS_AT_ONCE) {
     const ids = jobIds.slice(from, from + MOST_JOBS_AT_ONCE).map((jobId) => `id=${encodeURIComponent(jobId)}`);
-    seen.push(...(await ask<SeenJob[]>(`${server.url}/jobs?${ids.join("&")}`, signal)));
+    const url = `${server.url}/jobs?${ids.join("&")}`;
+    seen.push(...(await ask<SeenJob[]>(url, { signal, withinMs: ANSWER_WITHIN_MS })));
   }
   return seen;
 }
 
-async function ask<T>(url: string, signal: AbortSignal): Promise<T> {
-  const response = await fetch(url, { signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_WITHIN_MS)]) });
-  const text = await response.text();
-  if (response.status !== 200) throw new Error(`${url} answered ${response.status}: ${text}`);
-  return JSON.parse(text);
+/** Tells what is not as it should be, job by job, and answers all of it. */
+export function tellFaults(verdicts: Outcomes["verdicts"], tell: (line: string) => void): Fault[] {
+  const faults = [...verdicts].flatMap(([jobId, verdict]) =>
+    verdict.kind === "finished" ? [] : [{ jobId, ...verdict }],
+  );
+  for (const { jobId, kind, what } of faults.slice(0, MOST_TOLD)) tell(`${jobId} is ${kind}: ${what}`);
+  return faults;
 }

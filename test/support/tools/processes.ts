@@ -1,8 +1,13 @@
 // What Linux tells of processes, in /proc: who descends from whom, which files a process holds open, its memory. Called by
 // dev-server.ts, to find the runtime below the wrangler that it started and to end what it started.
-// Leaves out other systems, and everything by name: a process is ended by its id, after its descent was checked.
+// On other systems it sees no process at all. Leaves out everything by name: a process is ended by its id, after its descent was checked.
 
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+
+/** @throws on other systems than Linux. Called by programs that need to find the runtime. */
+export function requireLinux(): void {
+  if (process.platform !== "linux") throw new Error("this needs Linux: it looks for the runtime in /proc");
+}
 
 /** A process; ids are used again, but not with the same start. */
 export type Process = { readonly pid: number; readonly startedAt: string };
@@ -38,6 +43,7 @@ export function isAlive({ pid, startedAt }: Process): boolean {
 
 /** All processes below `ancestor`, children of children too; none where it has ended. */
 export function descendants(ancestor: Process): Process[] {
+  if (!isAlive(ancestor)) return [];
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
     .map((name) => processOf(Number(name)))

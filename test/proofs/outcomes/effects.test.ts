@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
 import type { ClaimView, JobView } from "../../../ledger-service/contract/index.ts";
 import { artifactBytes } from "../../local/sume/artifacts.ts";
-import type { SeenJob } from "../workers/front/src/seen.ts";
+import type { SeenJob } from "../../support/workers/front/src/seen.ts";
 import { judge } from "./effects.ts";
 
 const PATH = "/job_a/cut.mp4";

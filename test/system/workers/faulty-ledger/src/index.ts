@@ -3,7 +3,7 @@
 
 import { WorkerEntrypoint } from "cloudflare:workers";
 import type { ClaimArgs, CompleteArgs, Identity, LedgerBinding, ReleaseArgs } from "job-ledger/contract";
-import { answerCall } from "../../remote/answer-calls.ts";
+import { answerCall } from "../../../../support/workers/remote/answer-calls.ts";
 
 type Verb = "claim" | "complete" | "release";
 /** `lose`: the call is carried out and its answer lost; `hang`: nothing is done and nothing answered. */

@@ -3,7 +3,7 @@
 
 import { createServer } from "node:http";
 import { buffer } from "node:stream/consumers";
-import { closeServer, listen } from "../tools/listen.ts";
+import { closeServer, listen } from "../../support/tools/listen.ts";
 
 export type LossyProxy = AsyncDisposable & { url: string };
 

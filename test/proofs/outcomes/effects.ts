@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import { artifactBytes } from "../../local/sume/artifacts.ts";
 import type { Sume } from "../../local/sume/simulator.ts";
-import type { SeenJob } from "../workers/front/src/seen.ts";
+import type { SeenJob } from "../../support/workers/front/src/seen.ts";
 
 const CONSUMERS = ["artifact-archive", "job-index"] as const;
 

@@ -3,7 +3,7 @@
 
 import { createServer, type ServerResponse } from "node:http";
 import type { TestProject } from "vitest/node";
-import { closeServer, listen } from "./listen.ts";
+import { closeServer, listen } from "../tools/listen.ts";
 
 const json = (response: ServerResponse, status: number, body: unknown, headers: Record<string, string> = {}) =>
   response.writeHead(status, { "content-type": "application/json", ...headers }).end(JSON.stringify(body));

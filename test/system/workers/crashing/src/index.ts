@@ -3,7 +3,7 @@
 
 import { WorkerEntrypoint } from "cloudflare:workers";
 import { consume, type Job, type JobMessage, type LedgerBinding } from "job-ledger/client";
-import { answerCall } from "../../remote/answer-calls.ts";
+import { answerCall } from "../../../../support/workers/remote/answer-calls.ts";
 
 type Env = { LEDGER: LedgerBinding; QUEUE: Queue<JobMessage> };
 

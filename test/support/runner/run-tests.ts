@@ -10,7 +10,7 @@ import { mkdtempSync, rmSync, statfsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
-import { ROOT, wranglerEnv } from "./wrangler-env.ts";
+import { ROOT, wranglerEnv } from "../tools/wrangler-env.ts";
 
 const ALLOWED = [
   // Refused arguments: the client and the entrypoint are tested with bad ones.

@@ -3,7 +3,7 @@
 
 import { WorkerEntrypoint } from "cloudflare:workers";
 import type { JobMessage } from "job-ledger/client";
-import { answerCall } from "../../remote/answer-calls.ts";
+import { answerCall } from "../../../../support/workers/remote/answer-calls.ts";
 
 type Consumer = "artifact-archive" | "job-index" | "scripted";
 type Env = { ARTIFACT_ARCHIVE: Queue<JobMessage>; JOB_INDEX: Queue<JobMessage>; SCRIPTED: Queue<JobMessage> };

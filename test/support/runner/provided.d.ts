@@ -4,9 +4,9 @@ export {};
 
 declare module "vitest" {
   interface ProvidedContext {
-    /** Of test/support/tools/faulty-sume.ts. */
+    /** Of test/support/runner/faulty-sume.ts. */
     sumeOrigin: string;
-    /** Of test/support/tools/model-size.ts. */
+    /** Of test/support/runner/model-size.ts. */
     model: { machineCommands: number; objectCommands: number; seed: number | null };
   }
 }

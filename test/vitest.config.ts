@@ -1,5 +1,5 @@
-// Two projects: `workerd` runs tests inside the Workers runtime, with the ledger service as the main Worker; `node` runs
-// whatever drives real Workers, or the simulator, from outside.
+// Two projects. `workerd` runs tests inside the Workers runtime, with the ledger service as the main Worker. `node`
+// runs whatever drives real Workers, or the simulator, from outside.
 
 import { resolve } from "node:path";
 import { cloudflareTest } from "@cloudflare/vitest-pool-workers";
@@ -22,7 +22,8 @@ export default defineConfig({
         plugins: [cloudflareTest({ wrangler: { configPath: "./ledger-service/wrangler.jsonc" } })],
         test: {
           name: "workerd",
-          // A worker and its runtime for each file would take longer than the tests. What keeps files apart is own-jobs.ts.
+          // A worker and its runtime for each file would take longer than the tests. What keeps files apart is
+          // own-jobs.ts.
           isolate: false,
           include: IN_WORKERD,
           globalSetup: "test/support/runner/faulty-sume.ts",

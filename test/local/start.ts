@@ -1,6 +1,6 @@
-// `npm start`: the whole stack for a person to play with, in one real workerd, with Sume's simulator beside it. What the
-// Workers store stays between runs. Prepares what a run needs (development variables, the database), checks the ports, and
-// says where to send what.
+// `npm start`: the whole stack for a person to play with, in one real workerd, with Sume's simulator beside it. What
+// the Workers store stays between runs. Prepares what a run needs (development variables, the database), checks the
+// ports, and says where to send what.
 
 import type { ChildProcess } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
@@ -88,7 +88,10 @@ function requireFile(path: string): void {
     throw new UsageError(`${path} is missing: restore it with \`git checkout ${path}\``);
 }
 
-/** A variable of one Worker among several can only be given in its folder's `.dev.vars`; a file that a person wrote stays. */
+/**
+ * A variable of one Worker among several can only be given in its folder's `.dev.vars`. A file that a person wrote
+ * stays.
+ */
 function provideVars({ folder, vars, secrets }: ProductWorker): void {
   const lines = Object.entries({ ...vars, ...secrets }).map(([name, value]) => `${name}=${value}\n`);
   if (lines.length === 0) return;

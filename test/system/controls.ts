@@ -1,5 +1,5 @@
-// The test Workers' controls as the system tests use them: the ledger under any identity, the observed queues, and the ledger
-// that can be spoiled.
+// The test Workers' controls: the ledger under any identity, the observed queues, and the ledger that can be spoiled.
+// Called by the system tests.
 
 import type { LedgerBinding } from "../../ledger-service/contract/index.ts";
 import type { Stack } from "../support/stack/stack.ts";

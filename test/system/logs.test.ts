@@ -1,5 +1,6 @@
-// What the Workers log: a JSON line for each decision, and never a secret, a signature, a payload, a token, a result or the
-// text of an error, which may quote any of them. What is refused does not come back in the answer either.
+// What the Workers log: a JSON line for each decision, and nothing secret. No secret, signature, payload, token or
+// result is in it, nor an error's text, which may quote any of them. What is refused does not come back in the answer
+// either.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type LogLine, SECRET, type Stack, startStack, until } from "../support/stack/stack.ts";

@@ -1,5 +1,5 @@
-// The ledger's contract over real service bindings: who a binding is, what it may touch, and how a caller's mistakes come back.
-// An error is met inside the runtime by another Worker, so what arrives of it is what a consumer gets.
+// The ledger's contract over real service bindings: who a binding is, what it may touch, how a mistake comes back. An
+// error is met inside the runtime by another Worker, so what arrives of it is what a consumer gets.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Stack, startStack } from "../support/stack/stack.ts";

@@ -1,5 +1,5 @@
-// A job belongs to one test file: the files that run in one worker share its storage, and which these are, and in which order,
-// nobody knows beforehand. A test that makes a job of another file's fails, and is told whose it is. Run before each file.
+// A job belongs to one test file. The files that run in one worker share its storage, and nobody knows which files
+// these are. A test that makes a job of another file's fails, and is told whose it is. Run before each file.
 
 import { expect } from "vitest";
 import { JobLedger } from "../../ledger-service/src/object/job-ledger.ts";

@@ -1,5 +1,5 @@
-// `npm run demo`: every Worker in real workerd on free ports, its storage in a temporary folder, and the scenarios played. A
-// line each; the exit code is 1 at the first that does not come out as it must.
+// `npm run demo`: plays the scenarios against every Worker in real workerd, on free ports, with storage of its own. It
+// prints a line for each. The exit code is 1 at the first that does not come out as it must.
 
 import { type Stack, startStack } from "../../support/stack/stack.ts";
 import { scenarios } from "./scenarios.ts";

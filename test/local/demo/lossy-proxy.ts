@@ -1,4 +1,4 @@
-// A network that loses answers: passes requests on to a target, and of the first `losses` answers it cuts the connection
+// A network that loses answers. It passes requests on to a target. Of the first `losses` answers it cuts the connection
 // instead, after the target has done its work.
 
 import { createServer } from "node:http";

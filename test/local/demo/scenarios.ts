@@ -1,6 +1,5 @@
-// The main job's scenarios, played through real HTTP and real queues against a stack: each checks what was answered and what
-// the ledger, R2 and D1 hold, throws at the first difference, and tells in a line what it saw. Played by the demo for a
-// person, and by the system tests.
+// The main job's scenarios, played through real HTTP and real queues against a stack. Each checks the answers and what
+// the ledger, R2 and D1 hold. It throws at the first difference, and tells in a line what it saw.
 
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
@@ -63,7 +62,8 @@ export const scenarios: Scenario[] = [
       const deliver = async () => {
         const jobId = end(stack, "minimal");
         const delivery = await stack.sume.deliver(jobId, { attempts: 1 });
-        await stack.untilSettled(jobId); // local queues live in memory: a message under way would not survive the deploy
+        // Local queues live in memory: a message under way would not survive the deploy.
+        await stack.untilSettled(jobId);
         return answers(delivery);
       };
       stack.sume.rotate(next); // Sume signs with both, the newest first

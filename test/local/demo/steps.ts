@@ -1,4 +1,4 @@
-// What the scenarios share: a job at Sume, signed requests, what Sume was answered, and what the ledger, R2 and D1 hold.
+// What the scenarios share: a job at Sume, signed requests, Sume's answers, and what the ledger, R2 and D1 hold.
 
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
@@ -31,7 +31,7 @@ export function send(
   return fetch(stack.webhookUrl, { method: "POST", body, headers: signedHeaders([secret], timestamp, body) });
 }
 
-/** Waits until every consumer has settled, and checks the ledger, R2 and D1. */
+/** Waits until every claim has ended, and checks the ledger, R2 and D1. */
 export async function atRest(stack: Stack, jobId: string, expected: { artifacts: number }): Promise<string> {
   const job = await stack.untilSettled(jobId);
   const completed = job.claims.filter(({ status }) => status === "completed").map(({ consumer }) => consumer);

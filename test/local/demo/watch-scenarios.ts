@@ -1,5 +1,6 @@
-// The scenarios of what would otherwise be forgotten: jobs that the watch takes up again, and events that the backup fetches.
-// They need a stack whose watch rings after seconds (WATCH_VARS). Each waits for real alarms, so they are played together.
+// The scenarios of what would otherwise be forgotten: jobs that the watch takes up, and events that the backup fetches.
+// They need a stack whose watch rings after seconds (WATCH_VARS). Each waits for real alarms, so they are played
+// together.
 
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";

@@ -1,5 +1,5 @@
-// The files that a job made, as an HTTP endpoint: any path of two segments has bytes, always the same ones.
-// Called by the routes; tests compare what a consumer stored with `artifactBytes`.
+// The files that a job made, as an HTTP endpoint. Any path of two segments has bytes, always the same ones. Called by
+// the routes; tests compare what a consumer stored with `artifactBytes`.
 // Leaves out range requests and caching headers.
 
 import { createCipheriv, createHash } from "node:crypto";
@@ -34,7 +34,7 @@ function naturalLength(path: string): number {
   return 1024 + (createHash("sha256").update(path).digest().readUInt16BE(30) % 8192);
 }
 
-/** The artifact's bytes, a chunk at a time: a cipher's key stream, keyed by the path, so that any length is cheap. */
+/** The artifact's bytes, a chunk at a time. They are a cipher's key stream, keyed by the path: any length is cheap. */
 function* chunks(path: string, length: number): Generator<Uint8Array> {
   const key = createHash("sha256").update(path).digest().subarray(0, 16);
   const stream = createCipheriv("aes-128-ctr", key, Buffer.alloc(16));
@@ -54,8 +54,13 @@ export function artifactBytes(path: string, length: number = naturalLength(path)
 }
 
 /**
- * Answers a request for an artifact. The query bends the answer: `delay` (ms before anything else), `redirect` (a 302 to
- * that URL), `status` (that status, 200 to 599, with a short text), `bytes` (the length), `chunked=1` (no content-length).
+ * Answers a request for an artifact. The query bends the answer:
+ *
+ * - `delay`: milliseconds before anything else
+ * - `redirect`: a 302 to that URL
+ * - `status`: that status, 200 to 599, with a short text
+ * - `bytes`: the length
+ * - `chunked=1`: no content-length
  */
 export async function serveArtifact(
   url: URL,

@@ -1,5 +1,5 @@
-// The control API of the simulator that runs by itself: one POST makes a job, ends it and sends its webhook.
-// Called by people with curl and by scripts, through `serve` of the command line.
+// The control API of the simulator that runs by itself. One POST makes a job, ends it and sends its webhook. Called by
+// people with curl and by scripts, through `serve` of the command line.
 // Leaves out authentication: the server listens on loopback only.
 
 import type { IncomingMessage, ServerResponse } from "node:http";

@@ -67,7 +67,7 @@ export class JobBook {
 
   /**
    * Ends a job, also one that has ended before (then with another event). The state follows the event type unless it is
-   * given; a new event type without a body gets the minimal body.
+   * given. A new event type without a body gets the minimal body.
    *
    * @throws Error for an unknown job.
    */
@@ -103,8 +103,8 @@ export function endState(event: string): JobState {
 }
 
 /**
- * The status endpoint's JSON text: id and state of a job under way; of an ended one the webhook's body, its text
- * untouched, with `status` as last field where the body does not say the same already.
+ * The status endpoint's JSON text. Of a job under way it holds id and state. Of an ended one it is the webhook's body,
+ * its text untouched. `status` is added as last field where the body does not say the same already.
  */
 export function statusAnswer(job: Job): string {
   if (!hasEnded(job)) return JSON.stringify({ job_id: job.id, status: job.state });

@@ -57,9 +57,15 @@ export interface Sume {
   createJob(input?: JobInput): Job;
   /** Ends a job without delivering; see `JobBook.end`. @throws Error for an unknown job. */
   endJob(jobId: string, end?: Omit<JobInput, "id">): Job;
-  /** Delivers an ended job's webhook by the policy. @throws Error for a job that is unknown or under way, or without a receiver. */
+  /**
+   * Delivers an ended job's webhook by the policy.
+   * @throws Error for a job that is unknown or under way, or without a receiver.
+   */
   deliver(jobId: string, options?: DeliveryOptions): Promise<Delivery>;
-  /** The same bytes again with a fresh timestamp and signature, as the button and the endpoint do. Throws like `deliver`. */
+  /**
+   * The same bytes again with a fresh timestamp and signature, as the button and the endpoint do. Throws like
+   * `deliver`.
+   */
   redeliver(jobId: string, options?: DeliveryOptions): Promise<Delivery>;
   /** Puts a new secret first; the old ones stay live. */
   rotate(newSecret: string): void;

@@ -1,4 +1,5 @@
-// One run: the Workers are started, the parts follow each other, and what they found is put together. Called by main.ts.
+// One run: the Workers are started, the parts follow each other, and what they found is put together. Called by
+// main.ts.
 
 import type { Progress } from "../../support/tools/program.ts";
 import type { Part } from "./part.ts";
@@ -40,7 +41,7 @@ export type Report = {
   ok: boolean;
 };
 
-/** @throws when the Workers cannot be run or do not do what they should, or when the signal ends the run. */
+/** @throws when the Workers cannot be run or fail to do their part, or when the signal ends the run. */
 export async function bench({ quick, only }: BenchOptions, out: Progress, signal: AbortSignal): Promise<Report> {
   out.tell("the Workers are started");
   const stack = await startBenchStack(signal);

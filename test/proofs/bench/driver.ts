@@ -1,6 +1,5 @@
-// The Workers of the bench in one `wrangler dev`, their storage on disk in a temporary folder, and the driver through which
-// they are asked. The ledger service and the receiver are the product's; their configs here only bind them otherwise.
-// Called by bench.ts.
+// The stack of the bench: its Workers in one `wrangler dev`, and the driver through which they are asked. The ledger
+// service and the receiver are the product's; their configs here only bind them otherwise. Called by bench.ts.
 
 import { startDevServer } from "../../support/stack/dev-server.ts";
 import type { WorkerConfig } from "../../support/stack/worker-config.ts";

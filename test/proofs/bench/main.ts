@@ -1,7 +1,7 @@
-// `npm run bench`: how close the ledger is to the platform's floor, how it compares with what one would write otherwise, and what
-// a million jobs cost. Ratios only, of figures taken in turn in one workerd. Options: --quick (under a minute), --json (one
-// document on stdout, progress on stderr), --only (one part). The exit code is 1 if something that was counted is not as it
-// should be: rows over the budget, a second «first», a delivery answered wrongly. Missed targets are told, and change nothing.
+// `npm run bench`: how close the ledger is to the platform's floor and to what one would write otherwise. It also makes
+// the bill. It shows ratios only, of figures taken in turn in one workerd. Options: --quick (under a minute), --json
+// (one document on stdout, progress on stderr), --only (one part). The exit code is 1 if something that was counted is
+// wrong: rows, a second «first», an answer. Missed targets are told, and change nothing.
 
 import { parseArgs } from "node:util";
 import { progress, runInterruptible, UsageError } from "../../support/tools/program.ts";

@@ -15,7 +15,7 @@ export type Context = {
 
 export type Part = (context: Context) => Promise<PartReport>;
 
-/** Of a part in its full form: how many rounds, how long one contender's turn takes, and all of it, in milliseconds. */
+/** Of a part in its full form: how many rounds, and milliseconds for one contender's turn and for all. */
 export type Size = { rounds: number; windowMs: number; withinMs: number; firstCount?: number };
 
 const QUICK_ROUNDS = 4;
@@ -42,7 +42,10 @@ export async function measureRounds(
 
 type Calls = (Omit<CallRun, "count" | "prefix"> | Omit<VerifyRun, "count" | "prefix">) & { prefix?: string };
 
-/** A contender of calls inside the driver, each of which must have that outcome; every run has job ids of its own, unless it is given their prefix. */
+/**
+ * A contender of calls inside the driver, each of which must have that outcome. Every run has job ids of its own,
+ * unless it is given their prefix.
+ */
 export function calls({ driver }: Context, name: string, run: Calls, outcome: string): Contender {
   return {
     name,

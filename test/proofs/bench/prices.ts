@@ -1,5 +1,5 @@
-// What Cloudflare charges on the Workers Paid plan, in US dollars, beyond what the plan includes. The one table that the
-// bench's bill is made of. A price that changes is changed here, with its date.
+// What Cloudflare charges on the Workers Paid plan, in US dollars, beyond what the plan includes. The one table that
+// the bench's bill is made of. A price that changes is changed here, with its date.
 
 export type Price = {
   name: string;

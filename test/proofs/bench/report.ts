@@ -1,5 +1,5 @@
-// What a run finds: comparisons, which are ratios and maybe held to a target; facts, which were counted and must be as they
-// should; and the bill. These are the types of the `--json` document as well.
+// What a run finds. Comparisons are ratios, maybe held to a target. Facts were counted and must be as they should. The
+// bill is dollars. These are the types of the `--json` document as well.
 
 import type { Bill } from "./bill.ts";
 import { ratios, type Spread } from "./measure/statistics.ts";

@@ -1,5 +1,6 @@
-// What the bench holds the product to, in one place. A target is about a median of ratios: a matter of taste within a run's
-// noise, so one that is missed is told and no more. Facts, which are counted, are the parts' own, and fail the run.
+// What the bench holds the product to, in one place. A target is about a median of ratios. Within a run's noise it is a
+// matter of taste, so one that is missed is told and no more. Facts, which are counted, are the parts' own, and fail
+// the run.
 
 export type Target = { atLeast: number } | { atMost: number };
 

@@ -1,5 +1,5 @@
-// The short form of `npm run crash`, as a child process, like a person runs it: its last line, its exit code, and that it
-// leaves nothing behind, also when it is interrupted.
+// The short form of `npm run crash`, as a child process, like a person runs it. Held are its last line, its exit code,
+// and that it leaves nothing behind, also when it is interrupted.
 
 import { spawn } from "node:child_process";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
@@ -13,7 +13,10 @@ const MAIN = resolve(import.meta.dirname, "main.ts");
 /** Milliseconds; on a machine with nothing else to do it takes a seventh of it. */
 const TIMEOUT_MS = 150_000;
 
-/** Runs it to its end; `onLine` may interrupt it. `left` names what is left of it: files, and processes that it had then. */
+/**
+ * Runs it to its end; `onLine` may interrupt it. `left` names what is left of it: files, and processes that it had
+ * then.
+ */
 async function run(args: string[], onLine: (line: string, interrupt: () => void) => void = () => undefined) {
   // In place of the system's folder for temporary files, so that what is left in it is this program's.
   const folder = await mkdtemp(join(tmpdir(), "crash-test-"));

@@ -1,6 +1,7 @@
-// One run: Sume delivers jobs at random moments while the runtime is killed at others, then everything is left alone until
-// all is finished. A kill loses what the queues held (they live in memory here) and cuts off whatever was under way: Sume's
-// retries bring back what was not acknowledged, the ledger's watch and the reconciler what was. Called by main.ts.
+// One run. Sume delivers jobs at random moments while the runtime is killed at others. Then everything is left alone
+// until all is finished. A kill loses what the queues held (they live in memory here) and cuts off whatever was under
+// way. Sume's retries bring back what was not acknowledged, the ledger's watch and the reconciler what was. Called by
+// main.ts.
 
 import { setTimeout as pause } from "node:timers/promises";
 import type { Delivery } from "../../local/sume/webhooks/deliver.ts";
@@ -15,7 +16,10 @@ import { plan, type PlanOptions } from "./plan.ts";
 
 /** Sume's documented policy, its pause of 30 s made ten times shorter. */
 const POLICY = { attempts: 10, delayMs: 3_000, timeoutMs: 10_000 };
-/** Deliveries, retries included: a slow machine gets its kills at the same pace, and must not get more deliveries than it takes. */
+/**
+ * Deliveries at a time, retries included. A slow machine is killed at the same pace, and must not get more than it can
+ * take.
+ */
 const AT_A_TIME = 60;
 /** Minutes: 9 s. A ring that a kill lost comes again after 9, 18, 36 … s. */
 const WATCH_AFTER_MINUTES = "0.15";
@@ -95,7 +99,7 @@ async function deliverAll(
   return delivered;
 }
 
-/** What Sume gave up on may have left an object and a row all the same; beyond that each is one too many. */
+/** What Sume gave up on may have left an object and a row all the same. Beyond that each is one too many. */
 function count({ verdicts, strays }: Outcomes, gaveUp: number, out: Progress): { lost: number; double: number } {
   const faults = tellFaults(verdicts, out.tell);
   const extra = Math.max(strays - 2 * gaveUp, 0);

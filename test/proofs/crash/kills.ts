@@ -1,11 +1,12 @@
-// `kill -9` for the runtime, again and again, each time once it has lived a while since its last start. Called by crash.ts.
+// `kill -9` for the runtime, again and again, each time once it has lived a while since its last start. Called by
+// crash.ts.
 
 import { setTimeout as pause } from "node:timers/promises";
 import type { DevStack } from "../../support/stack/dev-stack.ts";
 import { isAlive, type Process } from "../../support/tools/processes.ts";
 import type { Progress } from "../../support/tools/program.ts";
 
-/** Milliseconds until a killed runtime must answer again: a second, but much more on a machine that is busy with other things. */
+/** Milliseconds until a killed runtime must answer again. It takes a second, but much more on a busy machine. */
 const RESTARTED_WITHIN_MS = 180_000;
 const ANSWER_WITHIN_MS = 10_000;
 const LOOK_MS = 100;

@@ -1,6 +1,6 @@
-// `npm run crash`: jobs are delivered while the runtime is killed again and again; afterwards every job that was acknowledged
-// must be finished, once. Options: --jobs, --kills, --seed (the same moments and order again), --runs (in a row, each with
-// the next seed). The last line sums up; the exit code is 1 if a job was lost, doubled or given up.
+// `npm run crash`: jobs are delivered while the runtime is killed again and again. Afterwards every job that was
+// acknowledged must be finished, once. Options: --jobs, --kills, --seed (the same moments and order again), --runs (in
+// a row, each with the next seed). The last line sums up; the exit code is 1 if a job was lost, doubled or given up.
 
 import { progress, runProgram } from "../../support/tools/program.ts";
 import { crash } from "./crash.ts";

@@ -1,6 +1,7 @@
-// One run: Sume delivers every job's event several times, so many deliveries at a time; then all must be finished, once. Called
-// by main.ts.
-// Leaves out any limit on how long an answer takes, beyond Sume's own 10 s: it says more of the machine than of the Workers.
+// One run: Sume delivers every job's event several times, so many deliveries at a time. Then all must be finished,
+// once. Called by main.ts.
+// Leaves out any limit on how long an answer takes, beyond Sume's own 10 s. It would say more of the machine than of
+// the Workers.
 
 import type { Attempt } from "../../local/sume/webhooks/deliver.ts";
 import { createJob } from "../outcomes/effects.ts";
@@ -14,7 +15,7 @@ export type LoadOptions = { jobs: number; copies: number; concurrency: number };
 
 /** Sume's documented policy, its pause of 30 s made thirty times shorter. */
 const POLICY = { attempts: 10, delayMs: 1_000, timeoutMs: 10_000 };
-/** Milliseconds from the last answer until every job must be finished: a minute, and as long again for every 500 jobs. */
+/** Milliseconds from the last answer until every job must be finished: a minute, and another for every 500 jobs. */
 const finishedWithinMs = (jobs: number): number => 60_000 * (1 + jobs / 500);
 
 /** @throws when the Workers cannot be run, or when the signal ends the run. */
@@ -80,7 +81,9 @@ async function deliverAll(
 class Answers {
   readonly #byStatus = new Map<string, number>();
   slowestMs = 0;
-  /** Attempts without an answer or with one that the receiver should not give here, and deliveries that never succeeded. */
+  /**
+   * Attempts without an answer or with one that the receiver should not give here, and deliveries that never succeeded.
+   */
   wrong = 0;
 
   add(attempts: readonly Attempt[], delivered: boolean): void {

@@ -1,4 +1,4 @@
-// What the programs of test/proofs/crash and test/proofs/load would call lost or double: they must not pass for want of looking.
+// What test/proofs/crash and test/proofs/load would call lost or double: they must not pass for want of looking.
 
 import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
@@ -48,7 +48,7 @@ test.for<[string, Partial<SeenJob>, number, string]>([
   ["a second run in a second attempt", { record: archiveIs({ attempt: 2 }) }, 2, "finished"],
   ["no record", { record: null }, 1, "unfinished"],
   ["a consumer that has not claimed", { record: { ...RECORD, claims: [INDEX] } }, 1, "unfinished"],
-  ["a claim that is not settled", { record: { ...RECORD, unfinished: ["receiver"] } }, 1, "unfinished"],
+  ["a claim that has not ended", { record: { ...RECORD, unfinished: ["receiver"] } }, 1, "unfinished"],
   ["a failed claim", { record: archiveIs({ status: "failed" }) }, 1, "lost"],
   ["no object", { objects: [] }, 1, "lost"],
   ["other bytes", { objects: [{ ...OBJECT, etag: "0" }] }, 1, "lost"],

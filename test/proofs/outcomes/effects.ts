@@ -1,5 +1,6 @@
-// Jobs of one artifact each, and what must have come of one when all is done: both claims completed once, one object with the
-// artifact's bytes, one row by the claim that completed. Called by test/proofs/crash and test/proofs/load.
+// Jobs of one artifact each, and what must have come of one when all is done. Both claims are completed once, and there
+// is one object with the artifact's bytes. There is one row, by the claim that completed. Called by test/proofs/crash
+// and test/proofs/load.
 // Leaves out waiting: outcomes.ts.
 
 import { createHash } from "node:crypto";
@@ -32,7 +33,7 @@ export type Verdict =
   | { kind: "finished"; attempts: number }
   /** May still come. */
   | { kind: "unfinished"; what: string }
-  /** Settled, but an effect is not there. */
+  /** Ended, but an effect is not there. */
   | { kind: "lost"; what: string }
   | { kind: "double"; what: string };
 

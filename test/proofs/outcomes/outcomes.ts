@@ -1,5 +1,5 @@
-// Waits until every job has come to its end, and says what came of each. Called by test/proofs/crash and test/proofs/load. Asks
-// the front Worker, and judges by effects.ts.
+// Waits until every job has come to its end, and says what came of each. Called by test/proofs/crash and
+// test/proofs/load. Asks the front Worker, and judges by effects.ts.
 
 import { setTimeout as pause } from "node:timers/promises";
 import { MOST_JOBS_AT_ONCE, type SeenJob, type SeenTotals } from "../../support/workers/front/src/seen.ts";
@@ -10,7 +10,10 @@ import { ask } from "../../support/tools/ask.ts";
 /** Milliseconds between two counts, and for one question. */
 const LOOK_MS = 1_000;
 const ANSWER_WITHIN_MS = 20_000;
-/** Every so many counts the jobs are looked at in any case: one that will never finish would keep the counts from being full. */
+/**
+ * Every so many counts the jobs are looked at in any case. With one that never finishes, the counts would never be
+ * full.
+ */
 const COUNTS_PER_LOOK = 15;
 
 /** Faults that are told one by one. */
@@ -32,7 +35,8 @@ export async function totals({ server, signal }: Asking): Promise<SeenTotals> {
 type Asking = Pick<DevStack, "server"> & { signal: AbortSignal };
 
 /**
- * Ends when all jobs are finished, or after `withinMs`; then what is not finished is in the verdicts as it was seen last.
+ * Ends when all jobs are finished, or after `withinMs`. What is not finished by then is in the verdicts as it was seen
+ * last.
  * @throws when the Workers no longer answer at the end, or when the signal ends it.
  */
 export async function awaitOutcomes(

@@ -1,5 +1,5 @@
-// A Sume API that misbehaves as the job's id says, for the reconciler's tests: started before the workerd project, which
-// gets its origin as `sumeOrigin`. The whole simulator, with jobs and webhooks, is test/local/sume.
+// A Sume API that misbehaves as the job's id says, for the reconciler's tests. It is started before the workerd
+// project, which gets its origin as `sumeOrigin`. The whole simulator, with jobs and webhooks, is test/local/sume.
 
 import { createServer, type ServerResponse } from "node:http";
 import type { TestProject } from "vitest/node";

@@ -1,4 +1,5 @@
-// How much the model tests (test/proofs/model) try, from the environment: Node's variables do not reach workerd by themselves.
+// How much the model tests (test/proofs/model) try, from the environment: Node's variables do not reach workerd by
+// themselves.
 
 const DEFAULT_COMMANDS = 12_000;
 /** With fewer, a run does not meet every outcome. */

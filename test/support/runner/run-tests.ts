@@ -1,9 +1,9 @@
-// `npm test`: runs vitest, and fails as well when the Workers runtime complained of anything but what the tests provoke. The
-// runtime reports every exception that crosses RPC, also one that a test waits for; those are listed here, each with the
-// test that means it to happen. Arguments are vitest's.
+// `npm test`: runs vitest, and fails as well when the Workers runtime complained of anything but what the tests
+// provoke. The runtime reports every exception that crosses RPC, also one that a test waits for. Those are listed here,
+// each with the test that means it to happen. Arguments are vitest's.
 //
-// What the tests store, thousands of small databases, is kept in memory where the system has a folder for that: on a disk
-// each of them waits for its first writes to get there. A runtime that is killed loses neither.
+// What the tests store, thousands of small databases, is kept in memory where the system has a folder for that. On a
+// disk each of them waits for its first writes to get there. A runtime that is killed loses neither.
 
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync, statfsSync } from "node:fs";
@@ -46,7 +46,9 @@ const child = spawn(process.execPath, args, {
 // Interrupted, vitest ends what it started, and this program after it; else the folder would stay.
 for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(name, () => child.kill(name));
 
-/** Milliseconds without a line after which the run is taken to hang; each test has a limit of its own, well below this. */
+/**
+ * Milliseconds without a line after which the run is taken to hang. Each test has a limit of its own, well below this.
+ */
 const SILENCE_MS = 6 * 60_000;
 const giveUp = () => {
   console.error(`No test has said anything for ${SILENCE_MS / 60_000} minutes: the run is ended.`);

@@ -1,5 +1,5 @@
-// Generates each Worker's binding types from its wrangler config (`npm run types`), or checks that they are up to date
-// (`--check`, part of `npm run check`).
+// Generates each Worker's binding types from its wrangler config (`npm run types`). With `--check`, part of `npm run
+// check`, it tells whether they are up to date.
 
 import { basename } from "node:path";
 import { productFolders } from "../stack/workers.ts";
@@ -21,7 +21,9 @@ function boundTo(folder: string): string[] {
   return folder === "receiver" ? ["ledger-service"] : ["ledger-service", "receiver"];
 }
 
-/** `consumers/job-index` is `JobIndexEnv`: the Workers share one TypeScript program, so each needs a name of its own. */
+/**
+ * `consumers/job-index` is `JobIndexEnv`: the Workers share one TypeScript program, so each needs a name of its own.
+ */
 function envName(folder: string): string {
   const words = basename(folder).split("-");
   return `${words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join("")}Env`;

@@ -1,6 +1,7 @@
-// `wrangler dev` as a child: several Workers in one real workerd. `spawnDev` is the process alone, for test/local/start.ts;
-// `startDevServer` keeps all that the Workers write in a temporary folder, and ends what it started, for dev-stack.ts and the
-// bench. Wrangler starts a killed runtime again.
+// `wrangler dev` as a child: several Workers in one real workerd. `startDevServer`, for dev-stack.ts and the bench,
+// keeps all that they write in a temporary folder and ends what it started. `spawnDev` is the process alone, for
+// test/local/start.ts: that run belongs to a person. Its storage, output and end are that person's. Wrangler starts a
+// killed runtime again.
 // Leaves out which Workers they are.
 
 import { type ChildProcess, spawn } from "node:child_process";
@@ -74,7 +75,10 @@ export function readyUrl(line: string): string | undefined {
   return /Ready on (http\S+)/.exec(line)?.[1];
 }
 
-/** Applies the migrations of the Worker's databases to the storage of a server with that state. @throws with wrangler's output. */
+/**
+ * Applies the migrations of the Worker's databases to the storage of a server with that state.
+ * @throws with wrangler's output.
+ */
 export function migrate(state: string, config: string, { env = {}, ...options }: WranglerOptions = {}): void {
   for (const binding of migratedDatabases(config)) {
     const command = ["d1", "migrations", "apply", binding, "--local", "--persist-to", state, "-c", config];
@@ -96,7 +100,10 @@ export type DevServerOptions = {
 export type DevServer = {
   /** `http://127.0.0.1:<port>`. */
   url: string;
-  /** The workerd that holds the Workers' storage open, while there is one; on Linux only. Wrangler has a proxy beside it. */
+  /**
+   * The workerd that holds the Workers' storage open, while there is one; on Linux only. Wrangler has a proxy beside
+   * it.
+   */
   runtime(): Process | undefined;
   /** `kill -9` for that process, which must be below the wrangler that was started here. */
   killRuntime(runtime: Process): void;
@@ -176,7 +183,8 @@ function hasEnded({ pid, exitCode, signalCode }: ChildProcess): boolean {
 
 /** @param below what runs below wrangler now. */
 async function end(wrangler: ChildProcess, below: () => Process[]): Promise<void> {
-  // Each was below this program's wrangler when it was noted; `isAlive` compares its start, so an id used again is spared.
+  // Each was below this program's wrangler when it was noted. `isAlive` compares its start, so an id used again is
+  // spared.
   const ours = new Map<number, Process>();
   const left = (): Process[] => {
     for (const each of below()) ours.set(each.pid, each); // a runtime may just be starting again

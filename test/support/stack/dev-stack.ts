@@ -1,6 +1,6 @@
-// The stack in `wrangler dev`: every product Worker in a runtime of its own, Sume's simulator beside it, and the front Worker
-// that shows what came of each job. For what needs a runtime that can be killed, or its own network: test/proofs/crash,
-// test/proofs/load, test/system/consumers/real-network.test.ts.
+// The stack in `wrangler dev`: every product Worker in a runtime of its own, and Sume's simulator beside it. The front
+// Worker there shows what came of each job. For what needs a runtime that can be killed, or its own network:
+// test/proofs/crash, test/proofs/load, test/system/consumers/real-network.test.ts.
 // Leaves out test doubles: only the consumers' leases can be shortened. For tests of single cases there is stack.ts.
 
 import type { RetryPolicy } from "../../local/sume/webhooks/deliver.ts";

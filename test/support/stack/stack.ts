@@ -1,5 +1,5 @@
-// The stack in this process: all Workers in one real workerd, with real queues, R2, D1 and SQLite in a temporary folder, for a
-// Node program to drive. Called by the system tests and the demo.
+// The stack in this process: all Workers in one real workerd, with real queues, R2, D1 and SQLite. A Node program
+// drives it from outside. Called by the system tests and the demo.
 // Leaves out a runtime that can be killed, and its own network (here `fetch` goes through Node): dev-stack.ts.
 
 import { setTimeout as pause } from "node:timers/promises";
@@ -63,7 +63,9 @@ export async function startStack({ secrets, sume: sumeOptions, ...options }: Sta
 
   // Asked for afresh each time: a reconfigured harness makes what it handed out before unusable.
   const operator = () => harness.getWorker<OperatorEnv>("operator").getEnv();
-  /** Calls a method of a test Worker that answers calls over HTTP (test/support/workers/remote says which, and why so). */
+  /**
+   * Calls a method of a test Worker that answers calls over HTTP (test/support/workers/remote says which, and why so).
+   */
   const call = async <T>(name: string, method: string, ...args: unknown[]): Promise<T> => {
     const request = { method: "POST", body: JSON.stringify({ method, args }) };
     const response = await harness.getWorker(name).fetch("/", request);
@@ -94,12 +96,12 @@ export async function startStack({ secrets, sume: sumeOptions, ...options }: Sta
     ledgerOf: async (name: string): Promise<LedgerService> =>
       (await harness.getWorker<{ LEDGER: LedgerService }>(name).getEnv()).LEDGER,
     refusingQueue: async (): Promise<RefusingQueue> => (await operator()).REFUSING_QUEUE,
-    /** Waits until every consumer that was sent a message has settled its claim. */
+    /** Waits until the job is finished: the event is there, and every claim has ended. */
     untilSettled: (jobId: string, namespace = NAMESPACE): Promise<JobView> =>
-      until(`job ${jobId} to be settled`, async () => {
+      until(`job ${jobId} to be finished`, async () => {
         const job = await record(jobId, namespace);
-        const settled = job !== null && job.events.length > 0 && job.unfinished.length === 0;
-        return settled ? job : undefined;
+        const finished = job !== null && job.events.length > 0 && job.unfinished.length === 0;
+        return finished ? job : undefined;
       }),
     archived: async (prefix: string): Promise<StoredObject[]> => {
       const { ARTIFACTS } = await harness.getWorker<{ ARTIFACTS: Bucket }>("artifact-archive").getEnv();

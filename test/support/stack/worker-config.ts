@@ -1,6 +1,6 @@
-// A Worker's wrangler config as a value, and written out elsewhere with some of it changed: `wrangler dev` takes variables on
-// its command line for its first Worker only, and nothing is written into the project's folders. Called by all that start
-// Workers.
+// A Worker's wrangler config as a value, and written out elsewhere with some of it changed. `wrangler dev` takes
+// variables on its command line for its first Worker only, and the project's folders are left alone. Called by all that
+// start Workers.
 // Leaves out environments and TOML: no config here has them.
 
 import { readFileSync, writeFileSync } from "node:fs";

@@ -1,5 +1,5 @@
-// The product's Workers, and what each is told when it runs on one machine beside Sume's simulator. This is the only list of
-// them: stack.ts, dev-stack.ts, test/local/start.ts and the generator of types go by it.
+// The product's Workers, and what each is told when it runs on one machine beside Sume's simulator. This is the only
+// list of them: stack.ts, dev-stack.ts, test/local/start.ts and the generator of types go by it.
 // Leaves out the Workers of tests: whoever starts those names them.
 
 import { existsSync, readdirSync } from "node:fs";

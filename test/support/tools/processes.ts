@@ -1,6 +1,7 @@
-// What Linux tells of processes, in /proc: who descends from whom, which files a process holds open, its memory. Called by
-// dev-server.ts, to find the runtime below the wrangler that it started and to end what it started.
-// On other systems it sees no process at all. Leaves out everything by name: a process is ended by its id, after its descent was checked.
+// What Linux tells of processes, in /proc: who descends from whom, which files a process holds open, its memory. Called
+// by test/support/stack/dev-server.ts, to find the runtime and to end what it started. On other systems it sees no
+// process at all.
+// Leaves out everything by name: a process is ended by its id, after its descent was checked.
 
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 

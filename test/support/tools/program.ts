@@ -1,5 +1,5 @@
-// What the programs of test/proofs/crash, test/proofs/load and test/proofs/bench share as programs: options that are whole numbers, progress, Ctrl-C,
-// the exit code.
+// What programs for people share as programs: options that are whole numbers, progress, Ctrl-C, the exit code. Called
+// by npm start and the programs in test/proofs.
 
 import { parseArgs } from "node:util";
 
@@ -23,8 +23,8 @@ export async function runProgram<Name extends string>(
 }
 
 /**
- * Runs `main`. The exit code is 0 if it answers true, 1 if it answers false or throws, 2 if it throws a `UsageError`. Ctrl-C
- * aborts the signal and waits until `main` has ended what it started.
+ * Runs `main`. The exit code is 0 if it answers true, and 1 if it answers false or throws. A `UsageError` makes it 2.
+ * Ctrl-C aborts the signal and waits until `main` has ended what it started.
  */
 export async function runInterruptible(main: (signal: AbortSignal) => Promise<boolean>): Promise<void> {
   const interrupted = new AbortController();
@@ -40,7 +40,10 @@ export async function runInterruptible(main: (signal: AbortSignal) => Promise<bo
 
 export type Progress = { tell: (line: string) => void; sometimes: (line: string) => void; seconds: () => number };
 
-/** Writes lines with the seconds since it was made; `sometimes` leaves out what comes within `everyMs` of the line before. */
+/**
+ * Writes lines with the seconds since it was made; `sometimes` leaves out what comes within `everyMs` of the line
+ * before.
+ */
 export function progress(everyMs: number, write: (line: string) => void = console.log): Progress {
   const start = performance.now();
   let lastAt = Number.NEGATIVE_INFINITY;

@@ -13,7 +13,7 @@ export function wranglerEnv(): NodeJS.ProcessEnv {
   return { ...process.env, ...QUIET };
 }
 
-/** The same for wrangler as a library in this process, whose own log lines (each queue batch, for one) are left out too. */
+/** The same for wrangler as a library in this process. Its own log lines, as of each queue batch, are left out too. */
 export function quietWrangler(): void {
   Object.assign(process.env, QUIET, { WRANGLER_LOG: "error" });
 }

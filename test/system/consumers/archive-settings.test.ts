@@ -1,5 +1,5 @@
-// The archive's settings: a faulty one stops every job until somebody mends it, so nothing is fetched, the claim is released
-// and the job comes again by itself.
+// The archive's settings. A faulty one stops every job until somebody mends it. So nothing is fetched, the claim is
+// released, and the job comes again by itself.
 
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Stack, startStack } from "../../support/stack/stack.ts";

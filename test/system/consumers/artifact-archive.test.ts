@@ -1,5 +1,5 @@
-// The artifact archive against real servers: what it copies, what it leaves alone, what it tries again and what it gives up.
-// Redirects, short bodies and encoded ones are in real-network.test.ts, faulty settings in archive-settings.test.ts.
+// The artifact archive against real servers: what it copies, leaves alone, tries again and gives up. Redirects, short
+// bodies and encoded ones are in real-network.test.ts, faulty settings in archive-settings.test.ts.
 
 import * as v from "valibot";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -48,7 +48,7 @@ afterAll(async () => {
 async function archive(jobId: string, fields: object) {
   const status = await consumers.deliver(JSON.stringify({ event: "job.completed", job_id: jobId, ...fields }));
   expect(status).toBe(202);
-  return await consumers.untilSettled("artifact-archive", jobId);
+  return await consumers.untilEnded("artifact-archive", jobId);
 }
 
 describe.concurrent("what is copied", () => {
@@ -62,7 +62,7 @@ describe.concurrent("what is copied", () => {
   test.for(samples)("the artifacts of the sample event %s, byte for byte", async ([name, files]) => {
     const jobId = `job_${name}`;
     await consumers.deliver(withOrigin(samplePayload(name, jobId), artifacts.origin));
-    const { status, result } = await consumers.untilSettled("artifact-archive", jobId);
+    const { status, result } = await consumers.untilEnded("artifact-archive", jobId);
     expect({ status, result }).toEqual({ status: "completed", result: { prefix: `${jobId}/`, count: files.length } });
     expect(await consumers.keys(`${jobId}/`)).toEqual(files.map((_, position) => `${jobId}/${position}`));
     for (const [position, file] of files.entries()) {
@@ -74,7 +74,7 @@ describe.concurrent("what is copied", () => {
   test("nothing of an event that is not job.completed", async () => {
     const body = { event: "job.failed", job_id: "job_failed", url: `${artifacts.origin}/failed/partial.mp4` };
     await consumers.deliver(JSON.stringify(body));
-    const { status, result } = await consumers.untilSettled("artifact-archive", "job_failed");
+    const { status, result } = await consumers.untilEnded("artifact-archive", "job_failed");
     expect({ status, result }).toEqual({ status: "completed", result: { count: 0 } });
     expect(artifacts.requests).not.toContain("/failed/partial.mp4");
     expect(await consumers.keys("job_failed/")).toEqual([]);
@@ -194,7 +194,7 @@ describe.concurrent("what is tried again", () => {
     artifacts.script("/again/0", { headers: { "content-type": "image/jpeg" } }, again);
     const first = await archive("job_again", { url: `${artifacts.origin}/again/0` });
     await consumers.again("artifact-archive", "job_again");
-    const second = await consumers.untilSettled("artifact-archive", "job_again");
+    const second = await consumers.untilEnded("artifact-archive", "job_again");
     expect(second.fence).toBeGreaterThan(first.fence);
     expect(await consumers.keys("job_again/")).toEqual(["job_again/0"]);
     const stored = await consumers.stored("job_again/0");

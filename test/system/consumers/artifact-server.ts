@@ -1,8 +1,9 @@
-// A web server for artifacts on loopback, scripted per path, for the tests of the archive. A path without a script is served
-// by the simulator's rule: any path has bytes, always the same ones. Leaves out all of Sume's API.
+// A web server for artifacts on loopback, scripted per path, for the tests of the archive. A path without a script is
+// served by the simulator's rule: any path has bytes, always the same ones. Leaves out all of Sume's API.
 
 import { createServer, type ServerResponse } from "node:http";
 import { artifactBytes } from "../../local/sume/artifacts.ts";
+import { closeServer, listen } from "../../support/tools/listen.ts";
 
 /** One answer. By default status 200, the path's own bytes, with their content-length. */
 export type Answer = {
@@ -35,18 +36,12 @@ export async function startArtifactServer(): Promise<ArtifactServer> {
     if (later.length > 0) scripts.set(path, later);
     send(response, { body: artifactBytes(path), ...answer });
   });
-  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
-  const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("the artifact server has no port");
+  const port = await listen(server);
   return {
-    origin: `http://127.0.0.1:${address.port}`,
+    origin: `http://127.0.0.1:${port}`,
     requests,
     script: (path, ...answers) => scripts.set(path, answers),
-    close: () =>
-      new Promise((done) => {
-        server.close(() => done());
-        server.closeAllConnections();
-      }),
+    close: () => closeServer(server),
   };
 }
 

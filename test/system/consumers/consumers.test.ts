@@ -1,4 +1,5 @@
-// Rows 36 to 41: what consumers may meet. Events are put into the ledger as a receiver puts them; messages go onto real queues.
+// Rows 36 to 41: what consumers may meet. Events are put into the ledger as a receiver puts them; messages go onto real
+// queues.
 
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { type LogLine, type Stack, startStack, until } from "../../support/stack/stack.ts";

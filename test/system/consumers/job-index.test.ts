@@ -1,4 +1,4 @@
-// The job index against a real database: a row for every type of event, and the order of claims kept by their fences.
+// The job index against a real database: a row for every type of event, and claims ordered by their fences.
 
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Stack, startStack } from "../../support/stack/stack.ts";
@@ -15,7 +15,7 @@ afterAll(() => stack.close());
 
 async function index(jobId: string, event: string) {
   await consumers.deliver(JSON.stringify({ event, job_id: jobId }));
-  return await consumers.untilSettled("job-index", jobId);
+  return await consumers.untilEnded("job-index", jobId);
 }
 
 const rows = (jobId: string) => consumers.sql("SELECT * FROM jobs WHERE job_id = ?", jobId);
@@ -39,7 +39,7 @@ describe.concurrent("the job index", () => {
     const first = await index("job_twice", "job.completed");
     await consumers.deliver(JSON.stringify({ event: "job.failed", job_id: "job_twice" }));
     await consumers.again("job-index", "job_twice", "job.failed");
-    const second = await consumers.untilSettled("job-index", "job_twice");
+    const second = await consumers.untilEnded("job-index", "job_twice");
     expect(second.fence).toBeGreaterThan(first.fence);
     expect(second.result).toEqual({ written: true });
     expect(await rows("job_twice")).toMatchObject([{ event_type: "job.failed", fence: second.fence }]);
@@ -51,7 +51,7 @@ describe.concurrent("the job index", () => {
     await consumers.sql("UPDATE jobs SET event_type = ?, fence = ? WHERE job_id = ?", "later", 4e12, "job_stale");
     const before = await rows("job_stale");
     await consumers.again("job-index", "job_stale");
-    const { status, result } = await consumers.untilSettled("job-index", "job_stale");
+    const { status, result } = await consumers.untilEnded("job-index", "job_stale");
     expect({ status, result }).toEqual({ status: "completed", result: { written: false } });
     expect(await rows("job_stale")).toEqual(before);
   });

@@ -1,5 +1,4 @@
-// The product's consumers on a stack, as their tests see them: what has become of a claim, what lies in the bucket and the
-// database, and a job that is done again.
+// The product's consumers on a stack, as their tests see them: claims, the bucket, the database, a job done again.
 
 import type { ClaimView } from "../../../ledger-service/contract/index.ts";
 import { type Stack, until } from "../../support/stack/stack.ts";
@@ -34,8 +33,8 @@ export function productConsumers(stack: Stack) {
     deliver: async (body: string | Uint8Array): Promise<number | undefined> => (await sendSigned(stack, body)).status,
     /** Waits until the consumer's claim has one of the statuses. */
     untilStatus,
-    untilSettled: (consumer: Consumer, jobId: string) => untilStatus(consumer, jobId, "completed", "failed"),
-    /** Has a settled job done again: reopened for the consumer, with that event of it, and its message sent. */
+    untilEnded: (consumer: Consumer, jobId: string) => untilStatus(consumer, jobId, "completed", "failed"),
+    /** Has an ended claim done again: reopened for the consumer, with that event of the job, and its message sent. */
     async again(consumer: Consumer, jobId: string, eventType?: string): Promise<void> {
       const type = eventType === undefined ? {} : { eventType };
       await administer("ADMIN", "reopen", { jobId, consumer, actor: "tests", ...type });

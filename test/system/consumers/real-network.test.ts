@@ -1,6 +1,6 @@
-// What the archive makes of redirects, short bodies and encoded bodies. These need the runtime's own network: the
-// in-process stack fetches in Node, follows redirects there, and shows a body that was cut off as one that ended. So the
-// Workers run under `wrangler dev`; outcomes are read from their log, and the bucket through the front Worker.
+// What the archive makes of redirects, short bodies and encoded bodies. These need the runtime's own network. The
+// in-process stack fetches in Node, follows redirects there, and shows a body that was cut off as whole. So the Workers
+// run under `wrangler dev`. Outcomes are read from their log, and the bucket through the front Worker.
 
 import { createHash } from "node:crypto";
 import { gzipSync } from "node:zlib";

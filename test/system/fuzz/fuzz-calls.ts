@@ -1,4 +1,4 @@
-// Random RPC calls for the fuzz test, to the ledger and to the receiver's Intake: arguments that are right, with some of
+// Random RPC calls for the fuzz test, to the ledger and to the receiver's Intake. Arguments are right, with some of
 // them wrong, missing or too many. What the contract says of each call is not foretold, only what it may answer at all.
 
 import * as fc from "fast-check";

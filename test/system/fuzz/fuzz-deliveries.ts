@@ -1,6 +1,6 @@
-// Random deliveries for the fuzz test, as descriptions that fast-check can shrink and print, their making into bytes and
-// headers at the time they are sent, and what the documentation says of each. The judgement is written anew from the
-// documentation and shares no code with the receiver.
+// Random deliveries for the fuzz test. They are descriptions that fast-check can shrink and print, and become bytes and
+// headers when they are sent. With each stands what the documentation says of it. That judgement is written anew and
+// shares no code with the receiver.
 
 import * as fc from "fast-check";
 import { SECRET } from "../../support/stack/stack.ts";
@@ -128,7 +128,7 @@ function changed(body: Buffer, made: Change): Buffer {
     case "append":
       return Buffer.concat([body, Buffer.from(made.text)]);
     case "key":
-      // Before the event's own, which is the one that counts; after a cut or a flip it may be the only one.
+      // Before the event's own, which is the one that counts. After a cut or a flip it may be the only one.
       return inFront(`{${JSON.stringify(made.key)}:${made.json},`);
     case "nest":
       return inFront(`{"deep":${"[".repeat(made.depth)}${made.closed ? "]".repeat(made.depth) : ""},`);

@@ -1,6 +1,6 @@
-// Random deliveries to the receiver, over real HTTP, and random calls over real service bindings: nothing but
-// documented answers, no crash, and a ledger that knows of valid deliveries only. On failure fast-check prints the seed and
-// the smallest input it found. `FUZZ_RUNS` (150 when left out) and `FUZZ_SEED` choose how many and which.
+// Random deliveries to the receiver, over real HTTP, and random calls over real service bindings. There must be
+// documented answers only, no crash, and a ledger that knows of valid deliveries only. On failure fast-check prints the
+// seed and the smallest input it found. `FUZZ_RUNS` (150 when left out) and `FUZZ_SEED` choose how many and which.
 
 import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -98,7 +98,9 @@ async function recordNamed(jobId: unknown): Promise<JobView | undefined> {
   return value ?? undefined;
 }
 
-/** What the calls may change of the job that the arguments name. The other claims are those of consumers at their work. */
+/**
+ * What the calls may change of the job that the arguments name. The other claims are those of consumers at their work.
+ */
 async function heldFor(args: unknown): Promise<unknown> {
   const jobId = typeof args === "object" && args !== null && "jobId" in args ? args.jobId : undefined;
   const record = await recordNamed(jobId);

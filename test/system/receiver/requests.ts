@@ -85,8 +85,8 @@ export async function storedBytes(stack: Stack, jobId: string): Promise<Buffer |
 }
 
 /**
- * Every job object there is, by id: the whole ledger, whatever a delivery named. An object exists from the first call to it,
- * so an unchanged list says that the ledger was not asked; and the tests' own look at an unknown job adds to it.
+ * Every job object there is, by id: the whole ledger, whatever a delivery named. An object exists from the first call
+ * to it. So an unchanged list says that the ledger was not asked. The tests' own look at an unknown job adds to it.
  */
 export async function jobObjects(stack: Stack): Promise<string[]> {
   return (await stack.harness.getWorker("ledger-service").listDurableObjectIds("JobLedger")).toSorted();

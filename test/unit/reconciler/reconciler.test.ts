@@ -1,4 +1,4 @@
-// What the reconciler does about each alert: which calls it makes, what becomes of the message, what its one log line says.
+// What the reconciler does about each alert: the calls it makes, the message's fate, and its one log line.
 
 import { createExecutionContext, createMessageBatch, getQueueResult } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, inject, test, vi } from "vitest";

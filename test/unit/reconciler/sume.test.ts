@@ -1,4 +1,5 @@
-// The client of Sume's API, against an API that misbehaves in every way: each answer becomes one of a few, and nothing throws.
+// The client of Sume's API, against an API that misbehaves in every way. Each answer becomes one of a few, and nothing
+// throws.
 
 import { describe, expect, inject, test } from "vitest";
 import { redeliver, status, type SumeApi } from "../../../consumers/reconciler/src/sume.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { type Contender, measure, rateOf } from "./rounds.ts";
 
-/** Contenders that take a fixed time per call on a clock of their own, and what they were told to do. */
+/** Contenders that take a fixed time per call on a clock of their own. They note what they were told. */
 function contenders(perCallMs: Record<string, number>) {
   let now = 0;
   const turns: [string, number][] = [];

@@ -1,5 +1,5 @@
-// Interleaved measuring: in every round each contender runs once, in an order that turns, so that whatever else the machine does
-// meets all of them alike. Called by the parts.
+// Interleaved measuring: in every round each contender runs once, in an order that turns. So whatever else the machine
+// does meets all of them alike. Called by the parts.
 // Leaves out any figure of its own: rates mean something only beside others of the same round.
 
 export type Contender = {
@@ -19,7 +19,10 @@ export type Rounds = {
   rounds: number;
   /** Milliseconds that one contender's turn should take: much longer than the one request that starts it. */
   windowMs: number;
-  /** Milliseconds after which no further round begins, once there are a few: a busy machine makes fewer, not a longer run. */
+  /**
+   * Milliseconds after which no further round begins, once there are a few. A busy machine makes fewer rounds, not a
+   * longer run.
+   */
   withinMs?: number;
   /** Calls of a contender whose rate is not known yet. */
   firstCount?: number;

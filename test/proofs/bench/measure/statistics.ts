@@ -1,10 +1,13 @@
-// The arithmetic of a comparison: ratios of figures that were taken in the same round, their median and their spread. Called by
-// the parts. Pure.
+// The arithmetic of a comparison: ratios of figures that were taken in the same round, their median and their spread.
+// Called by the parts. Pure.
 
 /** Where the ratios of the rounds lie. */
 export type Spread = { median: number; q1: number; q3: number; min: number; max: number; rounds: number };
 
-/** The value below which the share `q`, from 0 to 1, of the values lies; between two values in proportion. @throws without a value. */
+/**
+ * The value below which the share `q`, from 0 to 1, of the values lies; between two values in proportion.
+ * @throws without a value.
+ */
 export function quantile(values: readonly number[], q: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   const position = (sorted.length - 1) * q;

@@ -6,7 +6,7 @@ import { describeTarget } from "../targets.ts";
 
 const MOST_GOOD_FACTS = 5;
 
-/** Columns that line up, two spaces between them; all but the first ones, as many as `left`, are set to the right. */
+/** Columns that line up, two spaces between them. All but the first `left` ones are set to the right. */
 export function table(rows: readonly (readonly string[])[], left = 1): string[] {
   const columns = Math.max(0, ...rows.map((row) => row.length));
   const widths = Array.from({ length: columns }, (_, column) =>

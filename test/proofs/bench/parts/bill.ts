@@ -1,6 +1,7 @@
-// Part 5: what one job's whole life is charged for, counted: delivered over HTTP, dispatched over real queues, consumed, and
-// (by the ledger, whose retention is seconds here) cleaned up by its own alarm. The same for the one-table ledger and for D1,
-// behind a receiver that verifies with the product's code and puts the event on the same number of queues.
+// Part 5, the bill: what one job's whole life is charged for. A job is delivered over HTTP, dispatched over real queues
+// and consumed, and all of it is counted. The ledger, whose retention is seconds here, then cleans it up by its own
+// alarm. The same is counted for the one-table ledger and for D1. They stand behind a receiver that verifies with the
+// product's code and sends to as many queues.
 
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";

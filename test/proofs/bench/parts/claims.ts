@@ -1,5 +1,5 @@
-// Part 1, the fresh claim, and part 2, the duplicate: the two that every delivery needs, beside the platform's floor and beside
-// what most people would write.
+// Part 1, the fresh claim, and part 2, the duplicate. Every delivery needs these two. They stand beside the platform's
+// floor and beside what most people would write.
 
 import { STORES } from "../workers/driver/src/calls.ts";
 import { calls, type Context, expectOnly, measureRounds, newPrefix } from "../part.ts";

@@ -1,5 +1,6 @@
-// Part 4, its second half: whole deliveries over HTTP, through the receiver, the ledger and a queue, beside a receiver that verifies
-// the same and answers at once, and one that asks the one-table ledger and sends to a queue as well. The consumer's work for the jobs delivered is waited for, but not timed: the sender does not wait for it.
+// Part 4, its second half: whole deliveries over HTTP, through the receiver, the ledger and a queue. Beside them stand
+// a receiver that verifies and answers at once, and one with the one-table ledger and a queue. The consumer's work is
+// waited for but not timed, because the sender does not wait for it.
 
 import { setTimeout as pause } from "node:timers/promises";
 import { DEVELOPMENT_SECRET } from "../../../local/sume/simulator.ts";

@@ -1,5 +1,5 @@
-// Part 3: a job's whole life with more and more consumers, of which each must cost the same; and a claim with a larger and
-// larger event, beside moving as many bytes over the same two hops, there and back as the claim does.
+// Part 3: a job's whole life with more and more consumers, of which each must cost the same. Then a claim with a larger
+// and larger event, beside moving as many bytes over the same two hops.
 
 import { calls, type Context, expectOnly, measureRounds, newPrefix } from "../part.ts";
 import { compareTimes, type Fact, factAtMost, type PartReport } from "../report.ts";
@@ -11,7 +11,7 @@ const CONSUMERS = [1, 2, 5, 20];
 const CONCURRENCY = 4;
 const BYTES = { "1 KB": 1_000, "64 KB": 64_000, "1 MB": 1_000_000 };
 
-/** Rows that a job may cost: 3 for its first claim, 1 for the receiver's settle, 2 for each consumer, 1 for the last alarm. */
+/** Rows that a job may cost: first claim 3, the receiver's settle 1, each consumer 2, the last alarm 1. */
 export const rowBudget = (consumers: number): number => 5 + 2 * consumers;
 
 export async function wholeLife(context: Context): Promise<PartReport> {

@@ -1,5 +1,5 @@
-// Part 4, its first half: how long the receiver takes to verify a body, beside the platform's own verify on bytes that lie ready, and
-// beside the `standardwebhooks` package on the same body.
+// Part 4, its first half: how long the receiver takes to verify a body. Beside it stand the platform's own verify on
+// bytes that lie ready, and the `standardwebhooks` package.
 
 import { calls, type Context, measureRounds } from "../part.ts";
 import { type Comparison, compareRates, compareTimes, type PartReport } from "../report.ts";
@@ -64,7 +64,10 @@ async function compareBody(
   ];
 }
 
-/** A header full of signatures that match nothing, which anybody can send. At 1 KB: the larger the body, the less they weigh. */
+/**
+ * A header full of signatures that match nothing, which anybody can send. At 1 KB: the larger the body, the less they
+ * weigh.
+ */
 async function compareUseless(context: Context): Promise<Comparison[]> {
   const forged = { variant: "verify", concurrency: 1, forged: true } as const;
   const rates = await measureRounds(

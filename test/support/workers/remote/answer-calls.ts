@@ -1,6 +1,6 @@
-// How the test Workers are driven from Node: a POST whose JSON names a method and its arguments, answered with the method's
-// value as JSON. The harness's own proxies block Node while they wait, and a runtime that is meanwhile waiting for Node to
-// read its log lines never answers them; what they hand out are proxies again, not values.
+// How the test Workers are driven from Node. A POST's JSON names a method and its arguments; the answer is the method's
+// value as JSON. The harness's own proxies will not do. They block Node while they wait, and a runtime that waits for
+// Node to read its log lines never answers. What they hand out are proxies again, not values.
 
 /** Answers the request by the method of `target` that it names; what that throws becomes the text of a 500. */
 export async function answerCall(request: Request, target: object): Promise<Response> {

@@ -1,5 +1,6 @@
-// A Worker with bindings to the ledger under several identities, and some that carry none, that makes the calls it is told to
-// and tells how each went: an error is met inside the runtime, as a consumer meets it, and handed out as a value.
+// A Worker with bindings to the ledger under several identities, and some that carry none. It makes the calls it is
+// told to and tells how each went. An error is met inside the runtime, as a consumer meets it, and handed out as a
+// value.
 
 import { WorkerEntrypoint } from "cloudflare:workers";
 import { answerCall } from "../../remote/answer-calls.ts";

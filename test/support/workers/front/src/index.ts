@@ -1,6 +1,5 @@
-// The Worker that HTTP reaches when everything runs in one `wrangler dev`: it hands webhooks to the receiver, and shows what
-// the ledger, the bucket and the database hold. Asked by what runs on
-// test/support/stack/dev-stack.ts.
+// The Worker that HTTP reaches when everything runs in one `wrangler dev`. It hands webhooks to the receiver, and shows
+// what the ledger, the bucket and the database hold. Asked by what runs on test/support/stack/dev-stack.ts.
 // Leaves out any judgement: what should be there is known outside.
 
 import type { JobView } from "../../../../../ledger-service/contract/index.ts";

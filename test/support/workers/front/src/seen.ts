@@ -1,5 +1,5 @@
-// What the front Worker tells of a job and of the whole: the contract between it and the programs in Node that ask.
-// Imported by both sides. Types only.
+// What the front Worker tells of a job and of the whole: the contract between it and those who ask. Imported by both
+// sides. Types and limits only.
 
 import type { JobView } from "../../../../../ledger-service/contract/index.ts";
 

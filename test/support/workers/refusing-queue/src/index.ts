@@ -1,5 +1,5 @@
-// A queue producer that can be told to refuse messages, or to lose them: bound to the receiver in place of the scripted
-// consumer's queue. Every other message it passes on to the real queue, and it keeps count of those.
+// A queue producer that can be told to refuse messages, or to lose them. It is bound to the receiver in place of the
+// scripted consumer's queue. Every other message it passes on to the real queue, and it keeps count of those.
 
 import { WorkerEntrypoint } from "cloudflare:workers";
 import type { JobMessage } from "job-ledger/client";

@@ -1,5 +1,6 @@
-// A consumer that does what the event tells it to, for tests and the demo: `"script": { "failAttempts": 2 }` fails the first
-// two attempts, `"always"` every one, `"permanently"` for good at the first. Its retries come after a second.
+// A consumer that does what the event tells it to, for tests and the demo. `"script": { "failAttempts": 2 }` fails the
+// first two attempts. `"always"` fails every one, `"permanently"` fails for good at the first. Its retries come after a
+// second.
 
 import { consume, type JobMessage, type LedgerBinding, NonRetryableError } from "job-ledger/client";
 import * as v from "valibot";

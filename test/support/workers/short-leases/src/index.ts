@@ -1,7 +1,7 @@
-// The two product consumers as they are, with short leases and short pauses in place of minutes: whoever kills the runtime
-// need not wait for the lease of a holder that died with it. It takes the place of a product consumer's entry module under
-// that consumer's own config (test/support/stack/dev-stack.ts), and goes by the queue which of the two it is.
-// Leaves out anything else: what the work does, and how it is claimed and settled, is the product's.
+// The two product consumers as they are, with short leases and short pauses in place of minutes. Whoever kills the
+// runtime need not wait for the lease of a holder that died with it. It takes the place of a consumer's entry module
+// under that consumer's own config (test/support/stack/dev-stack.ts). The queue's name tells which of the two it is.
+// Leaves out anything else: the work, and how it is claimed and settled, is the product's.
 
 import type { JobMessage, LedgerBinding } from "job-ledger/client";
 import archive from "../../../../../consumers/artifact-archive/src/index.ts";

@@ -1,5 +1,5 @@
-// The artifact archive, deployed with other settings for every job: the job's id is, as JSON, what its environment is to have
-// instead.
+// The artifact archive, deployed with other settings for every job. The job's id holds, as JSON, what its environment
+// is to have instead.
 
 import type { JobMessage } from "job-ledger/client";
 import archive from "../../../../../consumers/artifact-archive/src/index.ts";

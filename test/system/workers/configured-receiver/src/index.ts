@@ -1,5 +1,6 @@
-// The receiver, deployed with other settings for every request: the header `x-settings` holds, as JSON, what its environment
-// is to have instead; `null` takes a setting or a binding away, `{ "as": name }` binds what is bound under that name.
+// The receiver, deployed with other settings for every request. The header `x-settings` holds, as JSON, what its
+// environment is to have instead. `null` takes a setting or a binding away. `{ "as": name }` binds what is bound under
+// that name.
 
 import { receive } from "../../../../../receiver/src/webhook.ts";
 

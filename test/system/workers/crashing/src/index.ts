@@ -1,5 +1,6 @@
-// A consumer whose first invocation for a message dies after the work, before it can settle its claim; from the second on it
-// consumes like any other. Its work puts a value under the job's key, so that a repeat overwrites itself, and is counted.
+// A consumer whose first invocation for a message dies after the work, before it can settle its claim. From the second
+// on it consumes like any other. Its work puts a value under the job's key, so that a repeat overwrites itself, and is
+// counted.
 
 import { WorkerEntrypoint } from "cloudflare:workers";
 import { consume, type Job, type JobMessage, type LedgerBinding } from "job-ledger/client";

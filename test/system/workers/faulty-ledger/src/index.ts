@@ -1,5 +1,6 @@
-// The ledger as a receiver meets it on a bad day: bound in place of the real one, it passes every call on under the receiver's
-// identity, except those that it was told to spoil. It can also shorten leases, so that a takeover need not be waited for.
+// The ledger as a receiver meets it on a bad day, bound in place of the real one. It passes every call on under the
+// receiver's identity, except those that it was told to spoil. It can also shorten leases, so that a takeover need not
+// be waited for.
 
 import { WorkerEntrypoint } from "cloudflare:workers";
 import type { ClaimArgs, CompleteArgs, Identity, LedgerBinding, ReleaseArgs } from "job-ledger/contract";

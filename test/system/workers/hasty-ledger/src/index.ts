@@ -1,5 +1,5 @@
-// A stand-in before the real ledger, bound to the artifact archive in its place: everything passes through, but a released
-// claim may be taken again at once, so that tests of second attempts need not wait half a minute.
+// A stand-in before the real ledger, bound to the artifact archive in its place. Everything passes through, but a
+// released claim may be taken again at once. So tests of second attempts need not wait half a minute.
 
 import { WorkerEntrypoint } from "cloudflare:workers";
 import type { ClaimArgs, CompleteArgs, LedgerBinding, ReleaseArgs, RenewArgs } from "job-ledger/contract";

@@ -1,5 +1,5 @@
-// A queue producer in front of each consumer's queue, which its binding's props name. It counts what it passes on, and can be
-// told to refuse a job's next message, or to hold it until told to refuse or to pass it.
+// A queue producer in front of each consumer's queue, which its binding's props name. It counts what it passes on. It
+// can be told to refuse a job's next message, or to hold it for the time being.
 
 import { WorkerEntrypoint } from "cloudflare:workers";
 import type { JobMessage } from "job-ledger/client";

@@ -1,5 +1,5 @@
-// A consumer with nothing to do but the ledger's part (or, of the queue that knows no ledger, nothing at all), and a count of what it
-// has finished, by which the bench knows when the queues are empty.
+// A consumer that does the ledger's part and nothing else. Of the queue that knows no ledger it does nothing at all. It
+// counts what it has finished: so the bench knows when the queues are empty.
 
 import { WorkerEntrypoint } from "cloudflare:workers";
 import { consume, type JobMessage, type LedgerBinding } from "job-ledger/client";

@@ -1,5 +1,6 @@
-// The consumers of the bench's bill. What comes over a `counted-` queue goes through the ledger; what comes over a `plain-`
-// queue has no ledger to ask and is done at once. Invocations and messages are counted in the units of the bill.
+// The consumers of the bench's bill. What comes over a `counted-` queue goes through the ledger. What comes over a
+// `plain-` queue has no ledger to ask and is done at once. Invocations and messages are counted in the units of the
+// bill.
 
 import { WorkerEntrypoint } from "cloudflare:workers";
 import { consume, type JobMessage, type LedgerBinding } from "job-ledger/client";

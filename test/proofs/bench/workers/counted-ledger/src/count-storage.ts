@@ -1,7 +1,7 @@
-// Counts what an object does to its storage, in the units of the bill: rows read and written, settings of the alarm (a row
-// written each), rows that a cleanup deletes, and the bytes that lie there. Called by the counted objects before they
-// are constructed, so that what a constructor does is counted as well. A value of the key-value API is a row; the table that
-// the platform makes for values is not counted, as the runtime does not count it.
+// Counts what an object does to its storage, in the units of the bill. Counted are rows, settings of the alarm (a row
+// each), rows that a cleanup deletes, and bytes kept. Called by the counted objects before they are constructed, so
+// that what a constructor does is counted as well. A value of the key-value API is a row. The platform's own table for
+// values is not counted, as the runtime does not count it.
 
 import type { ObjectCounts } from "../../driver/src/calls.ts";
 

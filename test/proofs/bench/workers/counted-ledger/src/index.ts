@@ -1,5 +1,5 @@
-// The production ledger with one thing added: each object counts what it does, in the units of the bill. The receivers and
-// consumers of the bench's bill are bound to it; its driver asks for the counts.
+// The production ledger with one thing added: each object counts what it does, in the units of the bill. The receivers
+// and consumers of the bench's bill are bound to it; its driver asks for the counts.
 
 import { WorkerEntrypoint } from "cloudflare:workers";
 import { JobLedger as Production } from "../../ledger/src/index.ts";
@@ -55,7 +55,10 @@ export class JobLedger extends Production {
 }
 
 export class Counts extends WorkerEntrypoint<{ JOBS: DurableObjectNamespace<JobLedger> }> {
-  /** A whole life through the production entrypoint, without a queue: received and sent to that many consumers, which finish. */
+  /**
+   * A whole life through the production entrypoint, without a queue: received and sent to that many consumers, which
+   * finish.
+   */
   async live(jobId: string, consumers: number): Promise<void> {
     const ledger = (consumer: string) => this.ctx.exports.Ledger({ props: { namespace: "default", consumer } });
     const event = { type: "job.completed", body: JSON.stringify({ job_id: jobId }), source: "webhook" } as const;
@@ -68,7 +71,10 @@ export class Counts extends WorkerEntrypoint<{ JOBS: DurableObjectNamespace<JobL
     }
   }
 
-  /** What one job's object has done since it was made. It is counted in memory: to be asked before the object is evicted. */
+  /**
+   * What one job's object has done since it was made. It is counted in memory: to be asked before the object is
+   * evicted.
+   */
   async counts(jobId: string): Promise<ObjectCounts> {
     return { ...(await this.env.JOBS.getByName(`default:${jobId}`).counts()) };
   }

@@ -1,5 +1,5 @@
-// What the driver is asked for and what it answers: the contract between it and the bench in Node. Imported by both sides.
-// Types and limits only.
+// What the driver is asked for and what it answers: the contract between it and the bench in Node. Imported by both
+// sides. Types and limits only.
 
 /** Stores that can tell the first of several copies from the rest. */
 export const STORES = ["ledger", "one-table", "d1", "kv"] as const;

@@ -1,6 +1,6 @@
-// The Worker that HTTP reaches in the bench: it makes the calls that are timed, as many as it is told and so many at a time,
-// inside the runtime, so that one HTTP request more or less does not count; it hands deliveries to the receivers; and it tells what
-// was counted. Leaves out the time: it is taken outside, by whoever asks (test/proofs/bench).
+// The Worker that HTTP reaches in the bench. It makes the calls that are timed, inside the runtime, so many at a time.
+// So one HTTP request more or less does not count. It hands deliveries to the receivers, and tells what was counted.
+// Leaves out the time: it is taken outside, by whoever asks (test/proofs/bench).
 
 import { bytesPerJob, createTable } from "../../plain/src/d1.ts";
 import { type Counts, type Copies, type Ran, type Run, STORES, type VerifyRun } from "./calls.ts";

@@ -1,5 +1,5 @@
-// The calls that the bench times, one function each: it makes the n-th call of a run and answers the outcome's name. What is
-// compared with each other carries the same arguments where it carries any.
+// The calls that the bench times, one function each. It makes the n-th call of a run and answers the outcome's name.
+// What is compared with each other carries the same arguments where it carries any.
 
 import type { CallRun, Store } from "./calls.ts";
 import { insertJob } from "../../plain/src/d1.ts";

@@ -1,6 +1,6 @@
-// Verification of one body over and over, without any request or call: by the receiver's own code, by the platform's verify
-// on bytes that lie ready, and by the `standardwebhooks` package with its own header scheme. Clocks stand still in a Worker while
-// it computes, so the time is taken outside.
+// Verification of one body over and over, without any request or call. It is done by the receiver's own code, by the
+// platform's verify, and by the `standardwebhooks` package. Clocks stand still in a Worker while it computes, so the
+// time is taken outside.
 
 import { Webhook } from "standardwebhooks";
 import { importKey, sign, signedPrefix } from "../../../../../../receiver/src/hmac.ts";

@@ -1,5 +1,5 @@
-// The floor that the ledger is compared with: the same two hops (a service binding to an entrypoint, from there to a
-// SQLite-backed object named by the caller) with nothing done at their end. Called by the bench's driver.
+// The floor that the ledger is compared with: the same two hops with nothing done at their end. These are a service
+// binding to an entrypoint, and from there a SQLite-backed object named by the caller. Called by the bench's driver.
 // And the floor of what must be written: as many rows as a first claim writes, and nothing decided.
 
 import { DurableObject, WorkerEntrypoint } from "cloudflare:workers";

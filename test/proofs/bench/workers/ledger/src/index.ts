@@ -1,5 +1,5 @@
-// The production ledger, without the table that the development server adds to its objects, and without log lines. It takes the place of the ledger
-// service's entry module under that service's own config (test/proofs/bench/driver.ts).
+// The production ledger, without log lines and without the table that the development server adds to its objects. It
+// takes the place of the ledger service's entry module under that service's own config (test/proofs/bench/driver.ts).
 
 import { JobLedger as Production } from "../../../../../../ledger-service/src/object/job-ledger.ts";
 import { withoutDevTable } from "./without-dev-table.ts";

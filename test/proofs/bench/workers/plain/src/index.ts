@@ -1,8 +1,9 @@
-// A receiver without the ledger, for comparison: it verifies as the product does (its own code), asks the store that the path
-// names whether this delivery is the first, and if so puts the event on the consumers' queues. `/verify-only` asks nobody
-// and sends nothing. How many consumers there are is in the query: `?consumers=2`. `/one-table-timed` has one, and counts nothing.
-// Leaves out what the product adds: an event that is kept, a lease, a retry; a copy is told that all is well while the first may
-// still fail.
+// A receiver without the ledger, for comparison. It verifies with the product's own code, and asks the store in the
+// path whether this delivery is the first. If so, it puts the event on the consumers' queues. `/verify-only` asks
+// nobody and sends nothing. How many consumers there are is in the query: `?consumers=2`. `/one-table-timed` has one,
+// and counts nothing.
+// Leaves out what the product adds: an event that is kept, a lease, a retry. A copy is told that all is well while the
+// first may still fail.
 
 import { importKey, signedPrefix } from "../../../../../../receiver/src/hmac.ts";
 import { parseEvent, readBody } from "../../../../../../receiver/src/body.ts";

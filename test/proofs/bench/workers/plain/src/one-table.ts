@@ -1,6 +1,6 @@
-// The ledger that most people write: an object per job with one table, made in the constructor, and `SELECT` then `INSERT`
-// of the job's id behind `fetch`. It tells the first from the rest and keeps nothing else: no event, no lease, no retry.
-// Called directly by the bench's driver, and by the plain receiver (index.ts).
+// The ledger that most people write. It is an object per job with one table, made in the constructor. Behind `fetch` it
+// does a `SELECT` and then an `INSERT` of the job's id. It tells the first from the rest and keeps nothing else: no
+// event, no lease, no retry. Called directly by the bench's driver, and by the plain receiver (index.ts).
 
 import { DurableObject } from "cloudflare:workers";
 import { CountedStorage } from "../../counted-ledger/src/count-storage.ts";

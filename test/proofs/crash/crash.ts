@@ -7,9 +7,9 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { Delivery } from "../../local/sume/webhooks/deliver.ts";
 import { createJob } from "../outcomes/effects.ts";
 import { awaitOutcomes, MOST_TOLD, type Outcomes, tellFaults } from "../outcomes/outcomes.ts";
-import { type DevStack, startDevStack } from "../../support/stack/dev-stack.ts";
+import { runOnStack, type RunResult } from "../outcomes/run.ts";
+import type { DevStack, DevStackOptions } from "../../support/stack/dev-stack.ts";
 import { atATime } from "../../support/tools/at-a-time.ts";
-import { requireLinux } from "../../support/tools/processes.ts";
 import type { Progress } from "../../support/tools/program.ts";
 import { killAtRandom } from "./kills.ts";
 import { plan, type PlanOptions } from "./plan.ts";
@@ -26,16 +26,11 @@ const WATCH_AFTER_MINUTES = "0.15";
 /** Milliseconds from the last delivery's end until every job must be finished. */
 const FINISHED_WITHIN_MS = 300_000;
 
-/** @throws when the Workers cannot be run, or when the signal ends the run. */
-export async function crash(
-  options: PlanOptions,
-  out: Progress,
-  signal: AbortSignal,
-): Promise<{ ok: boolean; summary: string }> {
+/** @throws as `runOnStack`. */
+export async function crash(options: PlanOptions, out: Progress, signal: AbortSignal): Promise<RunResult> {
   const { jobs, kills } = options;
-  requireLinux();
   const redispatched = new Set<string>();
-  const stack = await startDevStack({
+  const stackOptions = {
     policy: POLICY,
     vars: { "ledger-service": { WATCH_AFTER_MINUTES } },
     shortLeases: true,
@@ -43,9 +38,8 @@ export async function crash(
       if (worker === "reconciler" && outcome === "redispatched") redispatched.add(String(jobId));
     },
     signal,
-  });
-  try {
-    out.tell(`the Workers run at ${stack.server.url}`);
+  } satisfies DevStackOptions;
+  return await runOnStack(stackOptions, out, async (stack) => {
     const { deliveries, kills: moments } = plan(options);
     const jobIds = [...deliveries.keys()];
     for (const jobId of jobIds) createJob(stack.sume, jobId);
@@ -71,12 +65,7 @@ export async function crash(
     const givenUp = gaveUp.length === 0 ? "" : `, ${gaveUp.length} given up by Sume`;
     const figures = `${jobs} jobs, ${kills} kills, ${lost} lost, ${double} double${givenUp}`;
     return { ok, summary: `crash: ${figures}, ${out.seconds().toFixed(0)} s` };
-  } catch (error) {
-    if (!signal.aborted) out.tell(`wrangler said last:\n${stack.server.lastLines()}`);
-    throw error;
-  } finally {
-    await stack.close();
-  }
+  });
 }
 
 /** Each at its moment, or as soon after it as Sume has a hand free. */

@@ -6,9 +6,10 @@
 import type { Attempt } from "../../local/sume/webhooks/deliver.ts";
 import { createJob } from "../outcomes/effects.ts";
 import { awaitOutcomes, tellFaults, totals } from "../outcomes/outcomes.ts";
-import { type DevStack, startDevStack } from "../../support/stack/dev-stack.ts";
+import { runOnStack, type RunResult } from "../outcomes/run.ts";
+import type { DevStack } from "../../support/stack/dev-stack.ts";
 import { atATime } from "../../support/tools/at-a-time.ts";
-import { requireLinux, residentMiB } from "../../support/tools/processes.ts";
+import { residentMiB } from "../../support/tools/processes.ts";
 import type { Progress } from "../../support/tools/program.ts";
 
 export type LoadOptions = { jobs: number; copies: number; concurrency: number };
@@ -18,17 +19,10 @@ const POLICY = { attempts: 10, delayMs: 1_000, timeoutMs: 10_000 };
 /** Milliseconds from the last answer until every job must be finished: a minute, and another for every 500 jobs. */
 const finishedWithinMs = (jobs: number): number => 60_000 * (1 + jobs / 500);
 
-/** @throws when the Workers cannot be run, or when the signal ends the run. */
-export async function load(
-  options: LoadOptions,
-  out: Progress,
-  signal: AbortSignal,
-): Promise<{ ok: boolean; summary: string }> {
+/** @throws as `runOnStack`. */
+export async function load(options: LoadOptions, out: Progress, signal: AbortSignal): Promise<RunResult> {
   const { jobs, copies } = options;
-  requireLinux();
-  const stack = await startDevStack({ policy: POLICY, signal });
-  try {
-    out.tell(`the Workers run at ${stack.server.url}`);
+  return await runOnStack({ policy: POLICY, signal }, out, async (stack) => {
     await totals({ ...stack, signal });
     const before = memory(stack);
     const jobIds = Array.from({ length: jobs }, (_, index) => `job_${index}`);
@@ -47,12 +41,7 @@ export async function load(
     const ok = faults.length === 0 && strays === 0 && answers.wrong === 0;
     const figures = `${jobs} jobs, ${jobs * copies} deliveries, ${once} once, ${answers.wrong} wrong answers`;
     return { ok, summary: `load: ${figures}, ${out.seconds().toFixed(0)} s` };
-  } catch (error) {
-    if (!signal.aborted) out.tell(`wrangler said last:\n${stack.server.lastLines()}`);
-    throw error;
-  } finally {
-    await stack.close();
-  }
+  });
 }
 
 /** The copies of a job are started one after the other, so that they meet. */

@@ -7,10 +7,12 @@ import { Worker } from "node:worker_threads";
 import { tryBreakages } from "./breakages/break.ts";
 import { explore, type Exploration } from "./schedules/explore.ts";
 import { print } from "./platform/globals.ts";
+import { runOutage } from "./schedules/outage.ts";
+import { misses } from "./schedules/outage-verdict.ts";
 import { runOneJob } from "./schedules/one-job.ts";
 import { type Command, readCommand, USAGE } from "./options.ts";
 import { runSchedule } from "./schedules/random-schedule.ts";
-import { printReplay, printTally, printViolations, ratio, sum } from "./report.ts";
+import { printOutage, printReplay, printTally, printViolations, ratio, sum } from "./report.ts";
 import { add, emptyTally } from "./schedules/tally.ts";
 
 type Explored = Awaited<ReturnType<typeof explore>>;
@@ -31,6 +33,12 @@ async function run(args: string[]): Promise<number> {
       return 0;
     case "breakages":
       return (await tryBreakages()) ? 0 : 1;
+    case "outage": {
+      const figures = await runOutage(command.options, print);
+      const missed = misses(command.options, figures);
+      printOutage(command.options, figures, missed);
+      return missed.length === 0 ? 0 : 1;
+    }
     case "seed":
     case "one-job": {
       const verdict =

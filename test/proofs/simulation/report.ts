@@ -2,6 +2,7 @@
 
 import { print } from "./platform/globals.ts";
 import type { Verdict } from "./simulation.ts";
+import type { OutageFigures, OutageOptions } from "./schedules/outage-verdict.ts";
 import type { Tally } from "./schedules/tally.ts";
 
 export function printTally(title: string, tally: Tally): void {
@@ -14,10 +15,12 @@ export function printTally(title: string, tally: Tally): void {
 }
 
 export function printViolations(tally: Tally): void {
-  for (const { replay, what } of tally.violations) {
-    print(`VIOLATION  npm run simulate -- ${replay}`);
-    for (const line of what) print(`  ${line}`);
-  }
+  for (const violation of tally.violations) printViolation(violation);
+}
+
+function printViolation({ replay, what }: { replay: string; what: readonly string[] }): void {
+  print(`VIOLATION  npm run simulate -- ${replay}`);
+  for (const line of what) print(`  ${line}`);
 }
 
 export function printReplay({ violations, recoveryMs, completed, failed, ...traffic }: Verdict): void {
@@ -26,6 +29,24 @@ export function printReplay({ violations, recoveryMs, completed, failed, ...traf
   print(
     `${violations.length} violations, ${completed} claims completed, ${failed} failed, recovery ${recoveryMs / 1_000} s`,
   );
+}
+
+/** The last line says it all. */
+export function printOutage({ hours, jobs }: OutageOptions, figures: OutageFigures, missed: readonly string[]): void {
+  const { completed, failed, deliveries, attempts, alerts, lastMs, peak } = figures;
+  if (missed.length > 0) printViolation({ replay: `--outage-hours ${hours} --jobs ${jobs}`, what: missed });
+  print(
+    `outage ${hours} h: ${said(jobs)} jobs, ${said(completed)} completed, ${said(failed)} failed, ` +
+      `${said(deliveries)} deliveries, ${said(attempts)} attempts, ` +
+      `${ratio(deliveries, attempts).toFixed(2)} deliveries per attempt, ` +
+      `${said(alerts)} alerts (${ratio(alerts, jobs).toFixed(2)} per job), ` +
+      `at most ${peak} attempts a second after the end, last completed ${Math.ceil(lastMs / 60_000)} min after the end`,
+  );
+}
+
+/** Thousands are set apart from 10,000 on. */
+function said(count: number): string {
+  return count.toLocaleString("en-US", { useGrouping: "min2" });
 }
 
 /** How many messages it took for an attempt: what is delivered and finds nothing to do was sent in vain. */

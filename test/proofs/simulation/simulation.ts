@@ -41,6 +41,8 @@ export type Verdict = {
   /** Claims of consumers that ended so. */
   completed: number;
   failed: number;
+  /** Jobs whose every consumer completed. */
+  finished: number;
   /** Messages handed to consumers, and the attempts that their claims were granted. */
   deliveries: number;
   attempts: number;
@@ -106,7 +108,7 @@ export class Simulation {
     const { mostEvents = MOST_EVENTS } = this.#options;
     await scheduler.runUntil(RUN_MS, () => violations.length > 0 || scheduler.events >= mostEvents);
     if (scheduler.events >= mostEvents) this.world.violation("it goes round in circles");
-    const ended = { completed: 0, failed: 0 };
+    const ended = { completed: 0, failed: 0, finished: 0 };
     if (violations.length === 0) {
       if (scheduler.nextAt !== null) this.world.violation("something still goes on after 90 days");
       const names = new Set([...this.#owed.keys(), ...this.objects.all.map(({ name }) => name)]);
@@ -116,6 +118,11 @@ export class Simulation {
     const recoveryMs = Math.max(0, ...finished.map((at) => at - this.world.lastDisturbance));
     const traffic = { deliveries: sum(this.#deliveries), attempts: sum(this.#attempts), alerts: this.#alerts };
     return { violations, injected, recoveryMs, events: scheduler.events, ...ended, ...traffic };
+  }
+
+  /** Milliseconds of the run at which jobs were last seen to become finished, by name. */
+  get finishedAt(): ReadonlyMap<string, number> {
+    return this.#observer.finishedAt;
   }
 
   /** Messages handed to that consumer of that job so far, and the attempts that it was granted. */
@@ -150,7 +157,7 @@ export class Simulation {
     if (missing.length > 0) this.world.violation(`${keyOf(job)}: 2xx, and no message for ${missing.join(", ")}`);
   }
 
-  #judge(name: string, ended: { completed: number; failed: number }): void {
+  #judge(name: string, ended: Pick<Verdict, "completed" | "failed" | "finished">): void {
     const object = this.objects.get(name);
     const left = object.storage.entries().length;
     if (left > 0) this.world.violation(`${name}: ${left} rows are left for ever`);
@@ -166,6 +173,7 @@ export class Simulation {
     for (const consumer of this.#consumersOf(namespace)) {
       if (!job.claims.has(consumer)) this.world.violation(`${name}: ${consumer} never claimed`);
     }
+    if ([...job.claims.values()].every(({ status }) => status === "completed")) ended.finished += 1;
     for (const [consumer, claim] of job.claims) {
       if (claim.status === "abandoned") {
         const asked = this.#observer.wasAbandoned(name, consumer);

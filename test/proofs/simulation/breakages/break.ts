@@ -13,6 +13,7 @@ const COPIED = ["ledger-service", "receiver", "consumers", "test/proofs/simulati
 const SIMULATIONS = [
   ["--no-pairs", "--schedules", "0", "--threads", "1"],
   ["--no-singles", "--schedules", "300", "--threads", "1"],
+  ["--outage-hours", "2", "--jobs", "20"],
   ["--schedules", "0"],
 ];
 

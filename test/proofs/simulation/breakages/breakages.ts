@@ -113,6 +113,12 @@ export const BREAKAGES: readonly Breakage[] = [
     replace: "return events.slice(events.length + (watch?.conflictsTold ?? 0));",
   },
   {
+    name: "an alert comes at the very moment of the ordinary retry",
+    file: "ledger-service/src/job/schedule.ts",
+    find: "export const GRACE_MS = 5 * 60_000;",
+    replace: "export const GRACE_MS = 0;",
+  },
+  {
     name: "the client takes an uncertain complete for a failure",
     file: "ledger-service/client/run-once.ts",
     find: "return isRefusal(error) ? await release(new NonRetryableError(errorText(error))) : unsettled();",

@@ -33,7 +33,7 @@ export type Namespace = {
   /** Of these consumers, those whose Worker was removed: their queues are filled, and nobody reads them. */
   removed?: readonly string[];
   /** What the consumers' wrangler configs say of their queues; absent: the platform's own. */
-  queues?: QueueSettings;
+  queues?: ReadonlyMap<string, QueueSettings>;
 };
 /** What is told of the messages to consumers. */
 export type Told = Record<"onDispatched" | "onHanded", (jobId: string, consumer: string) => void>;
@@ -70,7 +70,7 @@ export class Workers {
     for (const consumer of consumers) {
       const queue = new Queue<unknown>(this.#world, {
         name: `${namespace}/${consumer}`,
-        settings: queues ?? CONSUMER_QUEUE,
+        settings: queues?.get(consumer) ?? CONSUMER_QUEUE,
         isRead: !removed.includes(consumer),
         spawn: () => this.#spawn(`${namespace}/${consumer}`),
         handle: (batch) => {

@@ -1,4 +1,4 @@
-// The ambient things of the Workers' code (clock, timers, random ids, HMAC, fetch, console) put under the simulation. To be
+// The ambient things of the Workers' code (clock, timers, chance, random ids, HMAC, fetch, console) put under the simulation. To be
 // installed before any production code is loaded. Leaves out what the code under test does not use.
 
 import { createHmac } from "node:crypto";
@@ -57,6 +57,10 @@ function abortAfter(ms: number): AbortSignal {
 
 const virtualCrypto = {
   randomUUID: () => `token-${running().nextToken()}`,
+  getRandomValues: (into: Uint8Array | Uint16Array | Uint32Array) => {
+    for (const index of into.keys()) into[index] = Math.floor(running().random.next() * 2 ** 32);
+    return into;
+  },
   subtle: {
     importKey: (_format: string, secret: Uint8Array) => Promise.resolve({ secret }),
     sign: (_algorithm: string, { secret }: { secret: Uint8Array }, data: Uint8Array) =>
@@ -83,6 +87,7 @@ export function installGlobals(): void {
   for (const [name, value] of Object.entries(replaced)) Reflect.set(globalThis, name, value);
   Object.defineProperty(globalThis, "crypto", { value: virtualCrypto });
   Reflect.set(AbortSignal, "timeout", abortAfter);
+  Reflect.set(Math, "random", () => running().random.next());
   Reflect.set(Uint8Array.prototype, "toHex", function toHex(this: Uint8Array) {
     return Buffer.from(this).toString("hex");
   });

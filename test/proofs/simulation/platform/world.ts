@@ -2,6 +2,7 @@
 // around one of these; nothing is shared between two runs.
 
 import { BOUNDARIES, type Boundary, type Fault, type Plan } from "./faults.ts";
+import { Random } from "./random.ts";
 import type { Machine } from "./scheduler.ts";
 import { Process, Scheduler } from "./scheduler.ts";
 
@@ -11,6 +12,8 @@ export type WorldOptions = {
   latency: () => number;
   /** Milliseconds by which a message that is `late` is late; asked for each. */
   lateness: () => number;
+  /** What the Workers' own chance comes from; without it the same in every run. */
+  random?: Random;
   /** Where the lines of a replayed run go. */
   tell?: (line: string) => void;
 };
@@ -34,6 +37,8 @@ export class World {
   readonly injected = new Map<string, number>();
   readonly latency: () => number;
   readonly lateness: () => number;
+  /** The chance of the Workers' code. */
+  readonly random: Random;
   /** Milliseconds of the run at which the last fault struck, or the last thing was asked for from outside. */
   lastDisturbance = 0;
   /** Answers the requests of the Workers' code to the outside. */
@@ -45,10 +50,11 @@ export class World {
   #crossings = 0;
   #processes = 0;
 
-  constructor({ plan, latency, lateness, tell }: WorldOptions) {
+  constructor({ plan, latency, lateness, random = new Random(1), tell }: WorldOptions) {
     this.#plan = plan;
     this.latency = latency;
     this.lateness = lateness;
+    this.random = random;
     this.#tell = tell;
   }
 

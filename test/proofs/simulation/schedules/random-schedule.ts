@@ -34,6 +34,7 @@ export async function runSchedule(seed: number, tell?: (line: string) => void): 
   const machines: Machine[] = [];
   const simulation = new Simulation({
     plan,
+    random,
     latency: () => (random.chance(0.02) ? random.between(100, 6_000) : random.between(1, 60)),
     lateness: () => random.pick([20_000, MINUTE_MS, 6 * MINUTE_MS, 20 * MINUTE_MS]),
     namespaces,

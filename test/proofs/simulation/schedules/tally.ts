@@ -33,7 +33,7 @@ export function emptyTally(): Tally {
 }
 
 export function count(tally: Tally, verdict: Verdict, replay: string): void {
-  const { violations, recoveryMs, alerts: _alerts, ...sums } = verdict;
+  const { violations, recoveryMs, alerts: _alerts, finished: _finished, ...sums } = verdict;
   add(tally, {
     ...sums,
     runs: 1,

@@ -14,38 +14,23 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
 import { ROOT, wranglerEnv } from "../../support/tools/wrangler-env.ts";
+import type { Report } from "./verdict.ts";
 
 /** Milliseconds, and as many again for each test file; tests that take longer are ended, and tell nothing. */
 const LONGEST_RUN_MS = 150_000;
 
-/**
- * `failed`: the names of the tests that failed; `late`: of those of them whose time was up, which says little on a busy
- * machine. `trouble`: why the run tells nothing, as tests that could not be loaded.
- */
-export type Run = { failed: string[]; late: string[]; passed: number; trouble?: string };
-
 /** The names of the tests to run: not of one that takes as long as all others together, and is there for its load. */
 const NAMES = "^(?!1,000 finished jobs)";
-
-/** What vitest, and the tests' own waiting, say when the time is up. */
-const LATE = /\btimed out in \d+ ?ms\b|\bwaited [\d.]+ s in vain\b/;
 
 /** Tests inside workerd; the others start Workers of their own. */
 export function isFast(test: string): boolean {
   return test.startsWith("test/unit/");
 }
 
-type Report = {
-  success: boolean;
-  numPassedTests: number;
-  testResults: {
-    name: string;
-    status: string;
-    message: string;
-    assertionResults: { fullName: string; status: string; failureMessages: string[] | null }[];
-  }[];
-};
+/** Ends a run at the first failure; slow tests may wait for a minute each. */
+const STOP = new URL("stop-at-failure.ts", import.meta.url);
 
 export class Tree {
   readonly #folder = realpathSync(mkdtempSync(join(tmpdir(), "job-ledger-flaws-")));
@@ -66,7 +51,10 @@ export class Tree {
   }
 
   /** Runs the test files with that change made; then the file is as it was. Slow tests end at the first that fails. */
-  async runWith({ file, find, replace }: { file: string; find: string; replace: string }, tests: readonly string[]) {
+  async runWith(
+    { file, find, replace }: { file: string; find: string; replace: string },
+    tests: readonly string[],
+  ): Promise<Report | null> {
     const path = join(this.#folder, file);
     const sound = readFileSync(path, "utf8");
     try {
@@ -74,13 +62,14 @@ export class Tree {
         path,
         sound.replace(find, () => replace),
       );
-      return await this.run(tests, tests.every(isFast) ? [] : ["--bail=1"]);
+      return await this.run(tests, tests.every(isFast) ? [] : [`--reporter=${fileURLToPath(STOP)}`]);
     } finally {
       writeFileSync(path, sound);
     }
   }
 
-  async run(tests: readonly string[], more: readonly string[] = []): Promise<Run> {
+  /** vitest's report, or `null` where the tests did not come to an end. */
+  async run(tests: readonly string[], more: readonly string[] = []): Promise<Report | null> {
     const report = join(this.#folder, "report.json");
     rmSync(report, { force: true });
     const vitest = join(this.#folder, "node_modules/vitest/vitest.mjs");
@@ -91,23 +80,8 @@ export class Tree {
       this.#folder,
       LONGEST_RUN_MS * (1 + tests.length),
     );
-    const nothing = { failed: [], late: [], passed: 0 };
-    if (!existsSync(report)) return { ...nothing, trouble: "the tests did not come to an end" };
-    const { success, numPassedTests: passed, testResults }: Report = JSON.parse(readFileSync(report, "utf8"));
-    const failed = testResults
-      .flatMap(({ assertionResults }) => assertionResults)
-      .filter(({ status }) => status === "failed");
-    const late = failed.filter(({ failureMessages }) => failureMessages?.every((message) => LATE.test(message)));
-    if (failed.length > 0 || (success && passed > 0)) {
-      return { failed: failed.map(nameOf), late: late.map(nameOf), passed };
-    }
-    const messages = testResults.filter(({ status }) => status === "failed").map(({ message }) => message);
-    return { ...nothing, trouble: `no test failed, but the run did: ${messages.join("\n")}` };
+    return existsSync(report) ? JSON.parse(readFileSync(report, "utf8")) : null;
   }
-}
-
-function nameOf({ fullName }: { fullName: string }): string {
-  return fullName;
 }
 
 /** Runs Node with these arguments to its end, or to that time; what it prints is left out. */

@@ -1,8 +1,8 @@
-// The operators' entrypoint over RPC: what `reopen` means for the consumer that claims next.
+// The operators' entrypoint over RPC: what `reopen` means for the consumer that claims next, and whose expectations end.
 
 import { exports } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
-import { EVENT, ledger, OTHER_EVENT } from "../object/job-object.ts";
+import { EVENT, finish, ledger, OTHER_EVENT, rowsOf } from "../object/job-object.ts";
 
 const index = ledger("index");
 
@@ -38,11 +38,33 @@ describe("LedgerAdmin.reopen", () => {
     expect(await index.claim({ jobId: "reopen-other" })).toMatchObject({ outcome: "claimed", event: OTHER_EVENT });
   });
 
+  test.each([undefined, false, true])("keeps whether the event is wanted anew: refresh %j", async (refresh) => {
+    const jobId = `reopen-refresh-${refresh}`;
+    await finish(jobId, "index");
+    expect(await reopen(jobId, refresh === undefined ? {} : { refresh })).toEqual({ outcome: "reopened" });
+    const claim = (await rowsOf(jobId)).find(({ kind }) => kind === "claim");
+    expect(JSON.parse(claim?.state ?? "")).toMatchObject({ status: "reopened", refresh: refresh ?? false });
+  });
+
   test("refuses a claim that is open, and one that there is not", async () => {
     await index.claim({ jobId: "reopen-open", event: EVENT });
     expect(await reopen("reopen-open")).toEqual({ outcome: "open", status: "claimed" });
     expect(await reopen("reopen-open", { consumer: "archive" })).toEqual({ outcome: "unknown", missing: "claim" });
     expect(await reopen("reopen-none")).toEqual({ outcome: "unknown", missing: "claim" });
     expect(await reopen("reopen-open", { namespace: "other" })).toEqual({ outcome: "unknown", missing: "claim" });
+  });
+});
+
+test("LedgerAdmin.cancelExpectation calls off what every consumer expects, in the operator's name", async () => {
+  const jobId = "called-off-by-ann";
+  for (const consumer of ["index", "mail"]) await ledger(consumer).expectEvent({ jobId, withinMs: 60_000 });
+  const cancel = () => exports.LedgerAdmin.cancelExpectation({ namespace: "n", jobId, actor: "ann" });
+  expect(await cancel()).toEqual({ outcome: "cancelled" });
+  expect(await index.inspect({ jobId })).toMatchObject({
+    expectations: [
+      { by: "index", cancelledBy: "ann" },
+      { by: "mail", cancelledBy: "ann" },
+    ],
+    watch: null,
   });
 });

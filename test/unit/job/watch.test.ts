@@ -208,6 +208,7 @@ describe("alerted", () => {
     const after = ring(called, 4_600_000, { record, now: 4_600_002 });
     expect(dueAt(after, SETTINGS)).toBe(4_600_001);
     expect(dueAlerts(after, SETTINGS, 4_600_002)).toMatchObject([{ ring: 1, pending: ["index"] }]);
+    expect(nextRing(ring(after, 4_600_002), SETTINGS)).toEqual({ at: 5_500_002, reason: "not_finished", rings: 1 });
   });
 
   test("a nearer deadline that is set while the alert is on its way is kept", () => {

@@ -115,6 +115,15 @@ describe("the same token again", () => {
   });
 });
 
+test("another body of the same size is another body: the next claim gets it", async () => {
+  await ledger("receiver").claim({ jobId: "same-size", event: EVENT });
+  const newer = { ...EVENT, body: EVENT.body.replace("job_a", "job_b") };
+  await ledger("receiver").claim({ jobId: "same-size", event: newer });
+  await evict("same-size");
+  expect(await index.claim({ jobId: "same-size" })).toMatchObject({ outcome: "claimed", event: newer });
+  expect(await index.inspect({ jobId: "same-size" })).toMatchObject({ events: [{ replaced: [{ bytes: 18 }] }] });
+});
+
 describe("a stale owner", () => {
   test("changes not one byte, before and after the new owner has completed", async () => {
     await index.claim({ jobId: "stale", event: EVENT, token: "old" });

@@ -2,11 +2,12 @@
 // a spy on `Waiters.wait`, which is called through.
 
 import { runInDurableObject } from "cloudflare:test";
+import { exports } from "cloudflare:workers";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import type { ClaimOutcome } from "../../../ledger-service/contract/index.ts";
 import type { JobLedger } from "../../../ledger-service/src/object/job-ledger.ts";
 import { Waiters } from "../../../ledger-service/src/object/waiters.ts";
-import { claimOf, EVENT, jobObject, ledger } from "./job-object.ts";
+import { claimOf, EVENT, jobObject, ledger, OTHER_EVENT } from "./job-object.ts";
 
 const index = ledger("index");
 const waits = vi.spyOn(Waiters.prototype, "wait");
@@ -24,7 +25,7 @@ describe("a waiting claim", () => {
     const waiter = index.claim({ jobId: "waiting-released", waitMs: 8_000 });
     await waiting(1);
     await index.release({ jobId: "waiting-released", token: "a" });
-    expect(await waiter).toMatchObject({ outcome: "claimed", attempt: 2, event: EVENT });
+    expect(await waiter).toMatchObject({ outcome: "claimed", attempt: 2, event: EVENT, waitedMs: expect.any(Number) });
   });
 
   test("is told completed, with the result, when the holder completes", async () => {
@@ -53,6 +54,15 @@ describe("a waiting claim", () => {
     expect(await waiter).toMatchObject({ outcome: "failed", error: "e" });
   });
 
+  test("is told failed when an operator abandons the claim", async () => {
+    await index.claim({ jobId: "waiting-abandoned", event: EVENT, token: "a" });
+    const waiter = index.claim({ jobId: "waiting-abandoned", waitMs: 8_000 });
+    await waiting(1);
+    const who = { namespace: "n", jobId: "waiting-abandoned", actor: "ann", consumer: "index" };
+    expect(await exports.LedgerAdmin.abandon(who)).toEqual({ outcome: "abandoned" });
+    expect(await waiter).toMatchObject({ outcome: "failed", error: "abandoned by ann" });
+  });
+
   test("is told in_progress when its own time is up", async () => {
     await index.claim({ jobId: "timeout", event: EVENT, token: "a" });
     const before = Date.now();
@@ -71,6 +81,7 @@ describe("a waiting claim", () => {
     expect(waiter).toMatchObject({ outcome: "claimed", attempt: 2, token: "b" });
     const end = holder.outcome === "claimed" ? holder.leaseExpiresAt : Number.NaN;
     expect("fence" in waiter && waiter.fence).toBeGreaterThanOrEqual(end);
+    expect("waitedMs" in waiter && waiter.waitedMs).toBeGreaterThan(0);
   });
 
   test("is told failed when the lease of the last attempt ends", async () => {
@@ -110,7 +121,7 @@ describe("a waiting claim", () => {
 
   test("brings its event all the same, and with a new type learns of the conflict", async () => {
     await index.claim({ jobId: "waiting-conflict", event: EVENT, token: "a" });
-    const waiter = index.claim({ jobId: "waiting-conflict", event: { ...EVENT, type: "job.failed" }, waitMs: 8_000 });
+    const waiter = index.claim({ jobId: "waiting-conflict", event: OTHER_EVENT, waitMs: 8_000 });
     await waiting(1);
     await index.release({ jobId: "waiting-conflict", token: "a" });
     expect(await waiter).toMatchObject({
@@ -118,6 +129,18 @@ describe("a waiting claim", () => {
       event: EVENT,
       conflict: { recorded: "job.completed", received: "job.failed" },
     });
+  });
+
+  test("brings its body once: one that comes while it waits is not replaced by it", async () => {
+    const [older, newer] = ["older", "newer"].map((word) => ({ ...EVENT, body: `"${word}"` }));
+    await index.claim({ jobId: "waiting-body", event: EVENT, token: "a" });
+    const waiter = index.claim({ jobId: "waiting-body", event: older, waitMs: 8_000 });
+    await waiting(1);
+    await ledger("receiver").claim({ jobId: "waiting-body", event: newer });
+    await index.release({ jobId: "waiting-body", token: "a" });
+    expect(await waiter).toMatchObject({ outcome: "claimed", event: newer });
+    const view = await index.inspect({ jobId: "waiting-body", body: true });
+    expect(view?.events).toMatchObject([{ body: '"newer"', replaced: [{ bytes: 18 }, { bytes: 7 }] }]);
   });
 
   test.each([

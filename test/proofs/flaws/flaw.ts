@@ -18,14 +18,17 @@ export type Flaw = {
 
 /** Test files by what they are about, shortest first. */
 export const TESTS = {
+  abandon: "test/unit/job/claims-abandon.test.ts",
+  admin: "test/unit/entrypoints/ledger-admin.test.ts",
   alarm: "test/unit/object/alarm.test.ts",
   callJob: "test/unit/entrypoints/call-job.test.ts",
   claim: "test/unit/job/claims-claim.test.ts",
   contract: "test/unit/contract/contract.test.ts",
   events: "test/unit/job/claims-events.test.ts",
-  expectation: "test/unit/job/expectation.test.ts",
   identity: "test/unit/entrypoints/identity.test.ts",
   jobLedger: "test/unit/object/job-ledger.test.ts",
+  jobName: "test/unit/job/job-name.test.ts",
+  jobWatch: "test/unit/job/watch.test.ts",
   ledger: "test/unit/entrypoints/ledger.test.ts",
   log: "test/unit/contract/log.test.ts",
   renew: "test/unit/job/claims-renew.test.ts",
@@ -33,8 +36,8 @@ export const TESTS = {
   rows: "test/unit/object/rows.test.ts",
   schedule: "test/unit/job/schedule.test.ts",
   settle: "test/unit/job/claims-settle.test.ts",
-  stored: "test/unit/object/stored-job.test.ts",
   transitions: "test/unit/job/claims.test.ts",
+  unreadable: "test/unit/object/unreadable.test.ts",
   waiting: "test/unit/object/waiting.test.ts",
   watch: "test/unit/object/watch.test.ts",
 

@@ -1,0 +1,79 @@
+// Flaws of what an operator does to a claim: reopen and abandon.
+
+import { type Flaw, TESTS } from "./flaw.ts";
+
+const file = "ledger-service/src/job/claims.ts";
+
+export const OPERATIONS: readonly Flaw[] = [
+  {
+    name: "a reopened claim keeps its count of attempts",
+    file,
+    find: "grant({ ...held, attempt: 0 }, command,",
+    replace: "grant(held, command,",
+    tests: [TESTS.reopen],
+  },
+  {
+    name: "a claim that is held can be reopened under its holder",
+    file,
+    find: 'if (found.status === "claimed" || found.status === "released") {',
+    replace: 'if (found.status === "released") {',
+    tests: [TESTS.reopen],
+  },
+  {
+    name: "a reopening waits for the watch's old time",
+    file,
+    find: "openedAt: now,",
+    replace: "openedAt: found.openedAt,",
+    tests: [TESTS.schedule],
+  },
+  {
+    name: "a claim that is reopened once more forgets that it was to be refreshed",
+    file,
+    find: "(found.refresh || !refresh)",
+    replace: "found.refresh === refresh",
+    tests: [TESTS.reopen],
+  },
+  {
+    name: "abandon changes a claim that has ended",
+    file,
+    find: "if (held !== undefined && hasEnded(held)) {",
+    replace: 'if (held?.status === "abandoned") {',
+    tests: [TESTS.abandon],
+  },
+  {
+    name: "abandon makes a claim for a consumer that nobody waits for",
+    file,
+    find: "(held === undefined && !unfinished(record).includes(consumer))",
+    replace: "(held === undefined && unfinished(record).length === 0)",
+    tests: [TESTS.abandon],
+  },
+  {
+    name: "an abandonment does not say who it was",
+    file,
+    find: 'history: withStep(from, { at: now, actor, verb: "abandon"',
+    replace: 'history: withStep(from, { at: now, actor: "ledger", verb: "abandon"',
+    tests: [TESTS.abandon],
+  },
+  {
+    name: "abandon takes the claim from its holder",
+    file,
+    find: 'token: held === undefined || held.status === "reopened" ? null : held.token,',
+    replace: "token: null,",
+    tests: [TESTS.abandon],
+  },
+  {
+    name: "what was finished after an abandonment does not count",
+    file,
+    find: 'found.status === "abandoned" || (',
+    replace: "(",
+    tests: [TESTS.settle],
+  },
+  {
+    name: "an abandoned claim is given to whoever claims next",
+    file,
+    find: 'case "abandoned": {\n',
+    replace:
+      'case "abandoned": {\n      if (now > held.abandonedAt) return grant(held, command, { now, vanished: 0 });\n',
+    tests: [TESTS.claim],
+  },
+];

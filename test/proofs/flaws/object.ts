@@ -208,8 +208,8 @@ export const OBJECT: readonly Flaw[] = [
   {
     name: "a claim that cannot be read is cleaned up before anybody has seen it",
     file: store,
-    find: "claimedAt: now, changedAt: now, dispatchedTo: []",
-    replace: "claimedAt: now, changedAt: 0, dispatchedTo: []",
+    find: 'claim ?? unreadableClaim(consumer, events[0]?.type ?? "", now),',
+    replace: 'claim ?? unreadableClaim(consumer, events[0]?.type ?? "", 0),',
     tests: [TESTS.unreadable],
   },
   {

@@ -57,8 +57,15 @@ export const OPERATIONS: readonly Flaw[] = [
   {
     name: "abandon takes the claim from its holder",
     file,
-    find: 'token: held === undefined || held.status === "reopened" ? null : held.token,',
+    find: 'token: held?.status === "claimed" ? held.token : null,',
     replace: "token: null,",
+    tests: [TESTS.abandon],
+  },
+  {
+    name: "who gave a claim back may settle it once it was abandoned",
+    file,
+    find: 'token: held?.status === "claimed" ? held.token : null,',
+    replace: 'token: held === undefined || held.status === "reopened" ? null : held.token,',
     tests: [TESTS.abandon],
   },
   {

@@ -3,57 +3,40 @@
 import * as v from "valibot";
 import { describeIssue, EventType, JobId, MAX_EVENT_BODY_BYTES, parseBody } from "job-ledger/contract";
 
-/** Bytes that are held for a body before the first has come; then four times as many as have. 1 MiB that is only announced costs no more. */
-const FIRST_BYTES = 64 * 1_024;
-const GROWTH = 4;
+/**
+ * Bytes of the buffers that a body is read into, the next one when it has filled the last: a megabyte that is only announced
+ * costs no more than the first. The byte over the limit tells that a body of unknown length is too long.
+ */
+const BUFFERS = [64 * 1_024, 256 * 1_024, MAX_EVENT_BODY_BYTES + 1] as const;
 
 /**
- * `before` and after it the body, in one buffer: to put them together later would take a large body as long as to sign it. `null`
- * if the body is longer than the ledger stores; no more than that is ever held.
+ * Reads the body behind `prefix`, in one buffer: to join the two later would take as long as to sign them. Each piece is read
+ * into that buffer, so that small pieces cost no more than large ones. `null`: it is longer than the ledger stores.
  */
-export async function readBody(request: Request, before: Uint8Array): Promise<Uint8Array | null> {
-  const declared = request.headers.get("content-length");
-  // Over HTTP the runtime holds a sender to the length it declares, so only an undeclared one must be counted.
-  if (declared === null || !/^\d+$/.test(declared)) return await readCounted(request, before);
-  const length = Number(declared);
-  if (length > MAX_EVENT_BODY_BYTES) return null;
-  return request.body === null || length === 0 ? before : await readDeclared(request.body, length, before);
-}
-
-async function readDeclared(body: ReadableStream, length: number, before: Uint8Array): Promise<Uint8Array> {
-  const reader = body.getReader({ mode: "byob" });
-  let filled = before.length;
-  for (let room = Math.min(length, FIRST_BYTES), start = before; ; room = Math.min(length, GROWTH * room)) {
-    const buffer = joined([start], before.length + room);
+export async function readBody(request: Request, prefix: Uint8Array): Promise<Uint8Array | null> {
+  const declared = declaredLength(request);
+  if (declared !== null && declared > MAX_EVENT_BODY_BYTES) return null;
+  if (request.body === null || declared === 0) return prefix;
+  const reader = request.body.getReader({ mode: "byob" });
+  let read = prefix;
+  for (const bytes of BUFFERS) {
+    const room = Math.min(bytes, declared ?? bytes);
+    const buffer = new Uint8Array(prefix.length + room);
+    buffer.set(read);
     // Reading takes the buffer over, and hands it back with what was read.
-    const { value } = await reader.readAtLeast(buffer.length - filled, buffer.subarray(filled));
-    if (value === undefined) return start;
-    filled += value.length;
-    start = new Uint8Array(value.buffer, 0, filled);
-    if (room === length || filled < before.length + room) return start;
+    const { value } = await reader.readAtLeast(buffer.length - read.length, buffer.subarray(read.length));
+    if (value === undefined) return read;
+    read = new Uint8Array(value.buffer, 0, read.length + value.length);
+    const hasEnded = read.length < prefix.length + room || room === declared;
+    if (hasEnded) return read;
   }
+  return null;
 }
 
-async function readCounted(request: Request, before: Uint8Array): Promise<Uint8Array | null> {
-  const chunks = [before];
-  let length = 0;
-  for await (const chunk of request.body ?? []) {
-    length += chunk.length;
-    if (length > MAX_EVENT_BODY_BYTES) return null;
-    chunks.push(chunk);
-  }
-  return joined(chunks, before.length + length);
-}
-
-/** The chunks, and zeros after them. */
-function joined(chunks: readonly Uint8Array[], length: number): Uint8Array {
-  const whole = new Uint8Array(length);
-  let offset = 0;
-  for (const chunk of chunks) {
-    whole.set(chunk, offset);
-    offset += chunk.length;
-  }
-  return whole;
+/** `null`: none, or not a length. Over HTTP the runtime holds a sender to the length that it declares. */
+function declaredLength({ headers }: Request): number | null {
+  const text = headers.get("content-length");
+  return text !== null && /^\d+$/.test(text) ? Number(text) : null;
 }
 
 /** `body` is the text of exactly the bytes received: nothing mended, no byte order mark stripped. */

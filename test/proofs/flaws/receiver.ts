@@ -42,16 +42,29 @@ export const RECEIVER: readonly Flaw[] = [
   {
     name: "a body is cut to what its first piece brings",
     file: body,
-    find: "readAtLeast(buffer.length - filled, ",
+    find: "readAtLeast(buffer.length - read.length, ",
     replace: "readAtLeast(1, ",
     tests: [TESTS.readBody],
   },
   {
     name: "a body that is only announced is held whole",
     file: body,
-    find: "Math.min(length, FIRST_BYTES)",
-    replace: "Math.max(length, FIRST_BYTES)",
+    find: "Math.min(bytes, declared ?? bytes)",
+    replace: "declared ?? bytes",
     tests: [TESTS.readBody],
+  },
+  {
+    name: "every piece of a body is kept, however small",
+    file: body,
+    find: "  const reader = request.body.getReader",
+    replace:
+      "  if (declared === null) {\n    const pieces = [prefix];\n" +
+      "    for await (const piece of request.body) pieces.push(piece);\n" +
+      "    const whole = await new Blob(pieces).bytes();\n" +
+      "    return whole.length > prefix.length + MAX_EVENT_BODY_BYTES ? null : whole;\n  }\n" +
+      "  const reader = request.body.getReader",
+    tests: [TESTS.readBody],
+    peer: "an unauthenticated body in one-byte chunks: each chunk keeps a page",
   },
   {
     name: "an old timestamp is refused, one ahead is not",
@@ -232,8 +245,8 @@ export const RECEIVER: readonly Flaw[] = [
   {
     name: "a body without a declared length may be of any",
     file: body,
-    find: "    if (length > MAX_EVENT_BODY_BYTES) return null;\n",
-    replace: "",
+    find: "MAX_EVENT_BODY_BYTES + 1] as const",
+    replace: "MAX_EVENT_BODY_BYTES + 1, 4 * MAX_EVENT_BODY_BYTES] as const",
     tests: [TESTS.body],
   },
   {

@@ -3,12 +3,17 @@
 import { type JobMessage, Name } from "job-ledger/contract";
 import * as v from "valibot";
 
-const DEFAULT_TOLERANCE_SECONDS = 300;
+/**
+ * Sume's tenth attempt begins 360 s after its first (9 attempts of up to 10 s, 9 delays of 30 s), and whether it is signed anew
+ * is not documented. The rest is for clocks that differ.
+ */
+const DEFAULT_TOLERANCE_SECONDS = 600;
 const DISPATCH_PREFIX = "DISPATCH_";
 
 export type SignatureSettings = {
   /** Live secrets, newest first; at least one. */
   secrets: readonly string[];
+  /** How old a delivery's timestamp may be. */
   toleranceSeconds: number;
 };
 
@@ -33,7 +38,7 @@ export function readSignatureSettings(env: Record<string, unknown>): SignatureSe
   const tolerance = typeof set === "string" ? set.trim() : set;
   const toleranceSeconds = tolerance === "" ? DEFAULT_TOLERANCE_SECONDS : Number(tolerance);
   if (!Number.isFinite(toleranceSeconds) || toleranceSeconds < 0) {
-    throw new SettingsError("TIMESTAMP_TOLERANCE_SECONDS must be a number of seconds, such as 300");
+    throw new SettingsError("TIMESTAMP_TOLERANCE_SECONDS must be a number of seconds, such as 600");
   }
   return { secrets, toleranceSeconds };
 }

@@ -5,7 +5,12 @@ import { sign } from "./hmac.ts";
 
 const encoder = new TextEncoder();
 
-export type SignatureCheck = { valid: true } | { valid: false; reason: string };
+export type SignatureCheck =
+  | { valid: true }
+  /** Forged, malformed, or signed with a secret that is not live. */
+  | { valid: false; outcome: "unauthorized"; reason: string }
+  /** Signed by a live secret, and refused for its age alone. `seconds`: from its timestamp to now, or from now to it. */
+  | { valid: false; outcome: "too_old" | "too_early"; reason: string; seconds: number };
 
 export type SignedRequest = {
   /** `x-sume-webhook-timestamp`: unix seconds, digits only. */
@@ -22,9 +27,13 @@ const HAS_ENTRY = /(^|,)\s*sume-v1=[0-9a-f]{64}\s*(,|$)/;
 /** Digits; enough for any second that a tolerance could reach, few enough to be exact as a number. */
 const TIMESTAMP = /^\d{1,12}$/;
 
+/** How far a timestamp may be ahead of now: Sume signs what it sends at once, so only the clocks can differ. */
+const MAX_AHEAD_SECONDS = 300;
+
 /**
- * Valid when one entry matches one of `keys` and the timestamp is within `toleranceSeconds` of `nowSeconds`, either way.
- * Entries of another form or version are passed over. Each key signs the body once, however many entries there are.
+ * Valid when one entry matches one of `keys`, and the timestamp is at most `toleranceSeconds` old and not far ahead. The
+ * signature is checked whatever the age, to tell a late delivery of Sume's from a forged one. Entries of another form or
+ * version are passed over. Each key signs the body once, however many entries there are.
  */
 export async function checkSignature(
   { timestamp, signature, signed }: SignedRequest,
@@ -33,21 +42,32 @@ export async function checkSignature(
 ): Promise<SignatureCheck> {
   if (timestamp === null || timestamp === "") return invalid("the timestamp header is missing");
   if (!TIMESTAMP.test(timestamp)) return invalid("the timestamp header is not a number of unix seconds");
-  if (Math.abs(nowSeconds - Number(timestamp)) > toleranceSeconds) {
-    return invalid(`the timestamp is more than ${toleranceSeconds} seconds away from now`);
-  }
   if (signature === null || signature === "") return invalid("the signature header is missing");
   const candidates = startsOfEntries(signature);
   const header = asciiBytes(signature);
   for (const key of candidates.length === 0 ? [] : keys) {
     const expected = encoder.encode(VERSION + (await sign(key, signed)));
-    if (candidates.some((start) => isSame(header, start, expected))) return { valid: true };
+    if (candidates.some((start) => isSame(header, start, expected))) {
+      return checkAge(nowSeconds - Number(timestamp), toleranceSeconds);
+    }
   }
   return invalid(
     HAS_ENTRY.test(signature)
       ? "no signature matches the body and the timestamp"
       : "the signature header holds no entry sume-v1=<64 lower-case hex digits>",
   );
+}
+
+function checkAge(seconds: number, toleranceSeconds: number): SignatureCheck {
+  if (seconds > toleranceSeconds) {
+    const reason = `the timestamp is more than ${toleranceSeconds} seconds old`;
+    return { valid: false, outcome: "too_old", reason, seconds };
+  }
+  if (seconds < -MAX_AHEAD_SECONDS) {
+    const reason = `the timestamp is more than ${MAX_AHEAD_SECONDS} seconds ahead`;
+    return { valid: false, outcome: "too_early", reason, seconds: -seconds };
+  }
+  return { valid: true };
 }
 
 /** Where entries of the right length begin. */
@@ -81,5 +101,5 @@ function isSame(header: Uint8Array, start: number, expected: Uint8Array): boolea
 }
 
 function invalid(reason: string): SignatureCheck {
-  return { valid: false, reason };
+  return { valid: false, outcome: "unauthorized", reason };
 }

@@ -9,7 +9,7 @@ import { deliver } from "./delivery.ts";
 import { importKey, signedPrefix } from "./hmac.ts";
 import { identifyWithin, logDelivery, WORKER } from "./log.ts";
 import { readDispatchQueues, readSignatureSettings } from "./settings.ts";
-import { checkSignature } from "./signature.ts";
+import { checkSignature, type SignatureCheck } from "./signature.ts";
 
 const PATH = "/webhooks/sume";
 
@@ -43,8 +43,10 @@ export async function receive(request: Request, env: ReceiverEnv, ctx: Execution
   const nowSeconds = Math.floor(Date.now() / 1_000);
   const { toleranceSeconds } = settings;
   const check = await checkSignature({ timestamp, signature, signed }, keys, { nowSeconds, toleranceSeconds });
-  if (!check.valid) return refused("unauthorized", answers.unauthorized(check.reason));
+  if (!check.valid && check.outcome === "unauthorized")
+    return refused("unauthorized", answers.unauthorized(check.reason));
   const event = parseEvent(signed.subarray(prefix.length));
+  if (!check.valid) return refusedForAge(check, event);
   if ("problem" in event) return refused("bad_event", answers.badEvent(event.problem));
 
   const { jobId, type } = event;
@@ -54,6 +56,17 @@ export async function receive(request: Request, env: ReceiverEnv, ctx: Execution
   // Only the log line needs to know who we are; the answer does not wait for it.
   ctx.waitUntil(identity.then((who) => logDelivery("delivery", { jobId, type }, who, delivery)));
   return answers.answer(jobId, delivery, Date.now());
+}
+
+/** An error line, with the job's id: Sume's own attempts may all be refused so, and then a person must redeliver. */
+function refusedForAge(
+  { outcome, reason, seconds }: Extract<SignatureCheck, { outcome: "too_old" | "too_early" }>,
+  event: ReturnType<typeof parseEvent>,
+): Response {
+  const response = answers.unauthorized(reason);
+  const jobId = "problem" in event ? undefined : event.jobId;
+  log({ worker: WORKER, event: "delivery", outcome, status: response.status, jobId, seconds }, "error");
+  return response;
 }
 
 function refused(outcome: string, response: Response): Response {

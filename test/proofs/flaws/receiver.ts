@@ -69,23 +69,47 @@ export const RECEIVER: readonly Flaw[] = [
   {
     name: "an old timestamp is refused, one ahead is not",
     file: signature,
-    find: "Math.abs(nowSeconds - Number(timestamp))",
-    replace: "nowSeconds - Number(timestamp)",
+    find: "seconds < -MAX_AHEAD_SECONDS",
+    replace: "seconds < -Infinity",
     tests: [TESTS.signature],
   },
   {
     name: "an old timestamp is accepted",
     file: signature,
-    find: "Math.abs(nowSeconds - Number(timestamp))",
-    replace: "Number(timestamp) - nowSeconds",
+    find: "seconds > toleranceSeconds",
+    replace: "seconds > Infinity",
     tests: [TESTS.signature],
   },
   {
     name: "a timestamp at the tolerance is refused",
     file: signature,
-    find: "> toleranceSeconds) {",
-    replace: ">= toleranceSeconds) {",
+    find: "seconds > toleranceSeconds",
+    replace: "seconds >= toleranceSeconds",
     tests: [TESTS.signature],
+  },
+  {
+    name: "an old delivery is told to be old before its signature is checked",
+    file: signature,
+    find: "  const candidates = startsOfEntries(signature);",
+    replace:
+      "  const early = checkAge(nowSeconds - Number(timestamp), toleranceSeconds);\n" +
+      "  if (!early.valid) return early;\n  const candidates = startsOfEntries(signature);",
+    tests: [TESTS.signature],
+  },
+  {
+    name: "a signed delivery refused for its age alone is a line like a forged one's",
+    file: webhook,
+    find: 'jobId, seconds }, "error");',
+    replace: "jobId, seconds });",
+    tests: [TESTS.signed],
+  },
+  {
+    name: "the tolerance is shorter than Sume's own attempts",
+    file: settings,
+    find: "DEFAULT_TOLERANCE_SECONDS = 600;",
+    replace: "DEFAULT_TOLERANCE_SECONDS = 300;",
+    tests: [TESTS.configuration],
+    peer: "a tolerance for timestamps that is shorter than the sender's own retries",
   },
   {
     name: "a timestamp with text behind it passes every tolerance",

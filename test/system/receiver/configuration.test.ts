@@ -128,10 +128,11 @@ describe("#16 a receiver that cannot work", () => {
 describe("the tolerance as configured", () => {
   it.each([
     ["10 s: a minute old refused", "job-tolerance-10", "10", -60, 401],
-    ["10 s: a minute ahead refused", "job-tolerance-ahead", "10", 60, 401],
-    ["an hour: ten minutes old accepted", "job-tolerance-hour", "3600", -600, 202],
-    ["empty, so 300 s: ten minutes old refused", "job-tolerance-empty", "", -600, 401],
-    ["empty, so 300 s: four minutes old accepted", "job-tolerance-default", "", -240, 202],
+    ["10 s: a minute ahead accepted, for that is another", "job-tolerance-ahead", "10", 60, 202],
+    ["an hour: half of it old accepted", "job-tolerance-hour", "3600", -1_800, 202],
+    ["an hour: six minutes ahead refused", "job-tolerance-hour-ahead", "3600", 360, 401],
+    ["empty, so 600 s: eleven minutes old refused", "job-tolerance-empty", "", -660, 401],
+    ["empty, so 600 s: nine minutes old accepted", "job-tolerance-default", "", -540, 202],
   ])("%s", async (_, jobId, seconds, offset, status) => {
     const settings = { SUME_WEBHOOK_SECRET: SECRET, TIMESTAMP_TOLERANCE_SECONDS: seconds };
     expect(await deliver(jobId, settings, { timestamp: now() + offset })).toBe(status);

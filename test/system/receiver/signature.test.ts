@@ -1,13 +1,14 @@
-// Rows 2 to 14, 17, 18, 20 and 21: what the receiver believes. Of a refused delivery the ledger holds nothing.
+// Rows 2 to 14, 17, 18, 20, 21 and 45: what the receiver believes. Of a refused delivery the ledger holds nothing.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Stack, startStack } from "../../support/stack/stack.ts";
+import { type Stack, startStack, until } from "../../support/stack/stack.ts";
 import { SIGNATURE_HEADER, TIMESTAMP_HEADER } from "../../local/sume/webhooks/sign.ts";
 import { type Answer, event, FORGED, jobObjects, now, send, signature } from "./requests.ts";
 
 let stack: Stack;
 beforeAll(async () => {
-  stack = await startStack();
+  // Blank: the default.
+  stack = await startStack({ vars: { receiver: { TIMESTAMP_TOLERANCE_SECONDS: "" } } });
 }, 60_000);
 afterAll(() => stack.close());
 
@@ -53,8 +54,8 @@ describe("a header missing", () => {
 
 describe("a timestamp at the edge of the tolerance", () => {
   it.each([
-    ["#4 T-300 accepted", "job-4-300", -300, ACCEPTED],
-    ["#4 T-301 refused", "job-4-301", -301, REFUSED],
+    ["#4 T-600 accepted", "job-4-600", -600, ACCEPTED],
+    ["#4 T-601 refused", "job-4-601", -601, REFUSED],
     ["#5 T+300 accepted", "job-5-300", 300, ACCEPTED],
     ["#5 T+301 refused", "job-5-301", 301, REFUSED],
   ])("%s", async (_, prefix, offset, expected) => {
@@ -68,6 +69,62 @@ describe("a timestamp at the edge of the tolerance", () => {
       expect(await outcome(jobId, answer)).toEqual(expected);
       return;
     }
+  });
+
+  it.each([
+    ["#4 an hour old", "job-4-hour", -3_600, "too_old"],
+    ["#5 an hour ahead", "job-5-hour", 3_600, "too_early"],
+  ])("%s, signed: an error line that says it is the age alone", async (_, jobId, offset, what) => {
+    const body = event(jobId);
+    const answer = await send(stack, body, { headers: signature(body, { timestamp: now() + offset }) });
+    expect(await outcome(jobId, answer)).toEqual(REFUSED);
+    const line = await until("its line", () => stack.logs().find((each) => each.jobId === jobId));
+    expect(line).toMatchObject({ level: "error", worker: "receiver", event: "delivery", outcome: what, status: 401 });
+    // The clock went on meanwhile.
+    expect(Math.abs(Number(line["seconds"]) - 3_600)).toBeLessThan(60);
+  });
+
+  it("#4 an hour old, forged: a line like any forged one's", async () => {
+    const logged = stack.logs().length;
+    const headers = { [TIMESTAMP_HEADER]: now() - 3_600, [SIGNATURE_HEADER]: FORGED };
+    expect((await send(stack, event("job-4-forged"), { headers })).status).toBe(401);
+    const line = await until("its line", () =>
+      stack
+        .logs()
+        .slice(logged)
+        .find(({ event: what }) => what === "delivery"),
+    );
+    expect(line).toEqual({
+      level: "info",
+      worker: "receiver",
+      event: "delivery",
+      outcome: "unauthorized",
+      status: 401,
+    });
+  });
+});
+
+describe("#45 the first nine attempts of a delivery are refused, at Sume's delays", () => {
+  /** Seconds from an attempt to the next: each hangs for 10 s, then comes the delay. */
+  const APART = 40;
+
+  it.each([
+    ["the first signature kept", "job-45-kept", false],
+    ["each signed anew", "job-45-anew", true],
+  ])("%s: the tenth is accepted", async (_, jobId, resign) => {
+    await (await stack.refusingQueue()).refuse(jobId, 9);
+    stack.sume.createJob({ id: jobId, body: event(jobId), state: "completed" });
+    // Nobody waits: Sume's clock began six minutes ago, and is put forward with each attempt.
+    let attempt = 1;
+    const { attempts } = await stack.sume.deliver(jobId, {
+      resign,
+      delayMs: 0,
+      now: () => Date.now() - (10 - attempt) * APART * 1_000,
+      onAttempt: ({ number }) => (attempt = number + 1),
+    });
+    const statuses = attempts.map((each) => (each.outcome === "answered" ? each.status : each.error));
+    expect(statuses).toEqual([...Array.from({ length: 9 }, () => 503), 202]);
+    expect(await stack.claimOf(jobId, "receiver")).toMatchObject({ status: "completed", attempt: 10 });
   });
 });
 

@@ -71,6 +71,12 @@ describe("a right call", () => {
     expect(serveOptions([], { SUME_WEBHOOK_SECRET: "" })).toMatchObject({ secrets: ["sume-dev-secret"] });
   });
 
+  it("signs each attempt anew only when asked", () => {
+    expect(deliverOptions(["--resign"], {}, false)).toMatchObject({ policy: { resign: true } });
+    expect(serveOptions(["--resign"], {})).toMatchObject({ policy: { resign: true } });
+    expect(serveOptions([], {}).policy).toEqual({});
+  });
+
   it("makes the same bytes from the same names, and a fresh job without one", () => {
     expect(bytes("--job", "a", "--sample", "images")).toBe(bytes("--sample", "images", "--job", "a"));
     expect(bytes("--sample", "failed", "--job", "a")).toMatch(/^{"event":"job.failed","job_id":"a",/);

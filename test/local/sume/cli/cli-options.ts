@@ -29,6 +29,7 @@ const POLICY_OPTIONS = {
   attempts: { type: "string" },
   delay: { type: "string" },
   timeout: { type: "string" },
+  resign: { type: "boolean" },
 } as const;
 
 const RECEIVER_OPTIONS = { url: { type: "string" }, secret: { type: "string", multiple: true } } as const;
@@ -193,7 +194,14 @@ function read(file: string): Uint8Array {
   }
 }
 
-function policy(values: { attempts?: string | undefined; delay?: string | undefined; timeout?: string | undefined }) {
+type PolicyValues = {
+  attempts?: string | undefined;
+  delay?: string | undefined;
+  timeout?: string | undefined;
+  resign?: boolean | undefined;
+};
+
+function policy(values: PolicyValues): Partial<RetryPolicy> {
   const attempts = wholeNumber("attempts", values.attempts, 1, MAX_ATTEMPTS);
   const delayMs = milliseconds("delay", values.delay, 0);
   const timeoutMs = milliseconds("timeout", values.timeout, 0.001);
@@ -201,6 +209,7 @@ function policy(values: { attempts?: string | undefined; delay?: string | undefi
     ...(attempts === undefined ? {} : { attempts }),
     ...(delayMs === undefined ? {} : { delayMs }),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    ...(values.resign === true ? { resign: true } : {}),
   };
 }
 

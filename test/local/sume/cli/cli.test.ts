@@ -88,6 +88,15 @@ describe("deliver", () => {
     }
   });
 
+  it.each([
+    ["keeps the first signature", [], "17"],
+    ["signs the second attempt anew when asked", ["--resign"], expect.stringMatching(/^\d{10,}$/)],
+  ])("%s", async (_, more, second) => {
+    await using receiver = await startReceiver(503, 200);
+    await run(["deliver", "--url", receiver.url, "--delay", "0", "--timestamp", "17", ...more]);
+    expect(receiver.received.map(({ headers }) => headers[TIMESTAMP_HEADER])).toEqual(["17", second]);
+  });
+
   it("sends the bytes of standard input, with the artifacts' origin", async () => {
     await using receiver = await startReceiver(200);
     const args = ["deliver", "--url", receiver.url, "--body", "-", "--artifact-origin", "https://a.example:8/path"];

@@ -45,8 +45,9 @@ deliver, redeliver
   --attempts N            default 10
   --delay SECONDS         between attempts; default 30
   --timeout SECONDS       for one attempt; default 10
+  --resign                sign each attempt anew, at its own time; default: all keep the first one's signature
 
-serve takes --url, --secret, --attempts, --delay, --timeout, and
+serve takes --url, --secret, --attempts, --delay, --timeout, --resign, and
   --port PORT             default ${DEFAULT_PORT}; 0 picks a free one
   --api-key KEY           or SUME_API_KEY; default: the development key, ${DEVELOPMENT_API_KEY}
 

@@ -1,5 +1,5 @@
-// The receiver's HTTP answers: success as JSON, errors as RFC 9457 problem details. Details name what to do, never what
-// was sent.
+// The receiver's HTTP answers: success as JSON, errors as RFC 9457 problem details. Details name what to do. Of what was sent
+// they repeat nothing but the name of an encoding.
 
 import type { DeliveryOutcome } from "./delivery.ts";
 
@@ -16,6 +16,13 @@ export const bodyIncomplete = () =>
   problem(408, "Request timeout", "The body did not arrive, or not in time. The delivery can be repeated.");
 export const tooLarge = (limit: number) =>
   problem(413, "Content too large", `The body must have at most ${limit} bytes.`);
+export const encoded = (coding: string) =>
+  problem(
+    415,
+    "Unsupported media type",
+    `Send the body as it is, without the Content-Encoding ${coding}: the signature covers the bytes as they come.`,
+    { "accept-encoding": "identity" },
+  );
 export const unauthorized = (reason: string) => problem(401, "Unauthorized", `${capitalized(reason)}.`);
 export const badEvent = (what: string) => problem(400, "Bad event", `${capitalized(what)}.`);
 export const misconfigured = () =>

@@ -33,6 +33,14 @@ export async function readBody(request: Request, prefix: Uint8Array): Promise<Ui
   return null;
 }
 
+/** The first coding in `Content-Encoding` that changes the bytes, shortened to what may be repeated; `null`: none does. */
+export function contentCoding({ headers }: Request): string | null {
+  const codings = (headers.get("content-encoding") ?? "").split(",").map((coding) => coding.trim().toLowerCase());
+  const first = codings.find((coding) => coding !== "" && coding !== "identity");
+  if (first === undefined) return null;
+  return /^[\w-]{1,32}$/.test(first) ? first : "that was sent";
+}
+
 /** `null`: none, or not a length. Over HTTP the runtime holds a sender to the length that it declares. */
 function declaredLength({ headers }: Request): number | null {
   const text = headers.get("content-length");

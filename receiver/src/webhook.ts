@@ -3,7 +3,7 @@
 
 import { errorName, log, MAX_EVENT_BODY_BYTES } from "job-ledger/contract";
 import * as answers from "./answers.ts";
-import { parseEvent, readBody } from "./body.ts";
+import { contentCoding, parseEvent, readBody } from "./body.ts";
 import { ANSWER_WITHIN_MS, Deadline } from "./deadline.ts";
 import { deliver } from "./delivery.ts";
 import { importKey, signedPrefix } from "./hmac.ts";
@@ -29,6 +29,8 @@ export async function receive(request: Request, env: ReceiverEnv, ctx: Execution
     return answers.misconfigured();
   }
 
+  const coding = contentCoding(request);
+  if (coding !== null) return refused("encoded", answers.encoded(coding));
   const timestamp = request.headers.get("x-sume-webhook-timestamp");
   const signature = request.headers.get("x-sume-webhook-signature");
   const prefix = signedPrefix(timestamp ?? "");

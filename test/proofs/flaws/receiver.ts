@@ -267,6 +267,14 @@ export const RECEIVER: readonly Flaw[] = [
     tests: [TESTS.body],
   },
   {
+    name: "a compressed body is refused as a wrong signature",
+    file: webhook,
+    find: "if (coding !== null) return",
+    replace: 'if (coding === "") return',
+    tests: [TESTS.body],
+    peer: "a compressed body refused as a bad signature, with nothing that says why",
+  },
+  {
     name: "a body without a declared length may be of any",
     file: body,
     find: "MAX_EVENT_BODY_BYTES + 1] as const",

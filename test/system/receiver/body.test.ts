@@ -1,5 +1,6 @@
-// Rows 19 and 22 to 27: bodies, kept byte for byte or refused by what is wrong with them; and what is not a delivery at all.
+// Rows 19, 22 to 27 and 44: bodies, kept byte for byte or refused by what is wrong with them; and what is not a delivery at all.
 
+import { brotliCompressSync, gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Stack, startStack, until } from "../../support/stack/stack.ts";
 import { SIGNATURE_HEADER } from "../../local/sume/webhooks/sign.ts";
@@ -38,6 +39,8 @@ function detailOf({ status, headers, text }: Answer): string | undefined {
   const problem: { type: string; status: number; title: string; detail: string } = JSON.parse(text);
   return problem.type === "about:blank" && problem.status === status ? problem.detail : undefined;
 }
+
+const asItIs = (text: string) => Buffer.from(text);
 
 function padded(jobId: string, bytes: number): Buffer {
   const frame = event(jobId, ',"pad":""').length;
@@ -172,6 +175,39 @@ describe("#25 a body at the limit and over it", () => {
     expect(detailOf(answer)).toBe("The body must have at most 1048576 bytes.");
     expect(await jobObjects(stack)).toEqual(before);
     expect(await stack.record("job-25-over")).toBeNull();
+  });
+});
+
+describe("#44 a Content-Encoding, signed over the bytes as sent", () => {
+  it.each([
+    ["gzip", gzipSync, "gzip"],
+    ["br", brotliCompressSync, "br"],
+    ["GZip", gzipSync, "gzip"],
+    ["identity, gzip", gzipSync, "gzip"],
+    ["zstd", asItIs, "zstd"],
+    ["x".repeat(33), asItIs, "that was sent"],
+  ])("%s: 415 naming it, nothing claimed", async (coding, encode, named) => {
+    const before = await jobObjects(stack);
+    const answer = await sendSigned(stack, encode(event("job-44")), { headers: { "content-encoding": coding } });
+    expect(answer.status).toBe(415);
+    expect(detailOf(answer)).toContain(`without the Content-Encoding ${named}:`);
+    expect(answer.headers["accept-encoding"]).toBe("identity");
+    expect(await jobObjects(stack)).toEqual(before);
+  });
+
+  it("gzip, over the limit and forged: 415, the body is not read", async () => {
+    const headers = { "content-encoding": "gzip", [SIGNATURE_HEADER]: FORGED };
+    expect((await send(stack, padded("job-44-over", MIB + 1), { headers })).status).toBe(415);
+  });
+
+  it.each([
+    ["identity", "job-44-identity"],
+    ["Identity , identity", "job-44-twice"],
+    ["", "job-44-empty"],
+  ])("%j: accepted", async (coding, jobId) => {
+    const sent = Buffer.from(event(jobId));
+    const answer = await sendSigned(stack, sent, { headers: { "content-encoding": coding } });
+    expect(await kept(jobId, answer, sent)).toEqual(keptAll(sent));
   });
 });
 

@@ -13,8 +13,13 @@ export class Deadline {
     this.#at = Date.now() + ms;
   }
 
+  /** Milliseconds until then; below 0 afterwards. */
+  leftMs(): number {
+    return this.#at - Date.now();
+  }
+
   /** The promise's outcome, if it comes in time; its effect, if it comes later, is found by the next attempt. Throws else. */
   within<T>(promise: Promise<T>): Promise<T> {
-    return withTimeout(promise, this.#at - Date.now());
+    return withTimeout(promise, this.leftMs());
   }
 }

@@ -2,16 +2,28 @@
 // `Intake.redispatch`: claim, one message to every consumer's queue, complete. Outcomes are values; the callers turn them
 // into answers.
 
-import { type ClaimOutcome, errorName, type LedgerBinding, type LedgerEvent } from "job-ledger/contract";
+import {
+  type ClaimOutcome,
+  type Conflict,
+  errorName,
+  type LedgerBinding,
+  type LedgerEvent,
+  withTimeout,
+} from "job-ledger/contract";
 import { Deadline } from "./deadline.ts";
 import type { DispatchQueues } from "./settings.ts";
 
 /** Milliseconds. Longer than Sume's 10 s timeout, shorter than its 30 s delay: its next retry can take over from a dead one. */
 const LEASE_MS = 15_000;
-/** Milliseconds to wait for another delivery of the same event that is being worked on. */
+/** Milliseconds to wait for another delivery of the same event that is being worked on, at most. */
 const WAIT_MS = 5_000;
+/** Milliseconds of the delivery's time that a wait leaves, for whoever gets the claim has still to dispatch and complete. */
+const RESERVE_MS = 2_000;
 /** Milliseconds for giving the claim back after a failure: with the delivery's 8 s still within Sume's 10. */
 const RELEASE_WITHIN_MS = 1_000;
+
+/** Milliseconds from our answer: the platform ends background work after 30 s, and a lease has ended by then as well. */
+const GIVE_BACK_WITHIN_MS = 20_000;
 
 export type DeliveryOutcome =
   /** Every queue took its message, and the ledger knows it. */
@@ -30,21 +42,23 @@ export type DeliveryOutcome =
   /** There is no event: none was brought and the ledger holds none. */
   | { outcome: "unknown" };
 
-export type Conflict = { recorded: string; received: string };
-
 export async function deliver(
   ledger: LedgerBinding,
   queues: DispatchQueues,
   { jobId, event }: { jobId: string; event?: LedgerEvent },
   deadline: Deadline,
+  background: Pick<ExecutionContext, "waitUntil">,
 ): Promise<DeliveryOutcome & { conflict?: Conflict }> {
   const token = crypto.randomUUID();
+  const waitMs = Math.max(0, Math.min(WAIT_MS, deadline.leftMs() - RESERVE_MS));
+  // No limit of attempts: the receiver never gives a job up by itself.
+  const args = { jobId, ...(event && { event }), token, leaseMs: LEASE_MS, waitMs, maxAttempts: null };
+  const claiming = Promise.try(() => ledger.claim(args));
   let claimed: ClaimOutcome;
   try {
-    // No limit of attempts: the receiver never gives a job up by itself.
-    const args = { jobId, ...(event && { event }), token, leaseMs: LEASE_MS, waitMs: WAIT_MS, maxAttempts: null };
-    claimed = await deadline.within(ledger.claim(args));
+    claimed = await deadline.within(claiming);
   } catch (error) {
+    background.waitUntil(giveBackLate(ledger, claiming, { jobId, token }));
     return { outcome: "ledger_unavailable", during: "claim", error: errorName(error) };
   }
   const conflict = claimed.conflict === undefined ? {} : { conflict: claimed.conflict };
@@ -64,6 +78,21 @@ export async function deliver(
       };
     default:
       return claimed satisfies never;
+  }
+}
+
+/** A claim that is granted after our time is up would be held by nobody who works on it, until its lease ends. */
+async function giveBackLate(
+  ledger: LedgerBinding,
+  claiming: Promise<ClaimOutcome>,
+  { jobId, token }: { jobId: string; token: string },
+): Promise<void> {
+  try {
+    const claimed = await withTimeout(claiming, GIVE_BACK_WITHIN_MS);
+    if (claimed.outcome !== "claimed") return;
+    await ledger.release({ jobId, token, error: "the claim was granted after the time for an answer" });
+  } catch {
+    // It was not granted, or the end of its lease does the same.
   }
 }
 

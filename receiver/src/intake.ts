@@ -44,7 +44,7 @@ export class Intake extends WorkerEntrypoint<ReceiverEnv> {
   async ingest(args: IngestArgs): Promise<DeliveryOutcome> {
     const { namespace, jobId, event } = checked("ingest", IngestArgs, args);
     const { queues, deadline, own } = await this.#begin(namespace);
-    const delivery = await deliver(this.env.LEDGER, queues, { jobId, event }, deadline);
+    const delivery = await deliver(this.env.LEDGER, queues, { jobId, event }, deadline, this.ctx);
     logDelivery("ingest", { jobId, type: event.type }, own, delivery);
     return delivery;
   }
@@ -57,7 +57,7 @@ export class Intake extends WorkerEntrypoint<ReceiverEnv> {
   async redispatch(args: RedispatchArgs): Promise<RedispatchOutcome> {
     const { namespace, jobId, pending } = checked("redispatch", RedispatchArgs, args);
     const { queues, deadline, own } = await this.#begin(namespace);
-    const delivery = await deliver(this.env.LEDGER, queues, { jobId }, deadline);
+    const delivery = await deliver(this.env.LEDGER, queues, { jobId }, deadline, this.ctx);
     if (delivery.outcome !== "duplicate") {
       logDelivery("redispatch", { jobId }, own, delivery);
       return delivery;

@@ -1,8 +1,8 @@
 // The receiver's log line for a delivery, by whichever way it came.
 
-import { identify, type Identity, type LedgerBinding, log, UNKNOWN } from "job-ledger/contract";
+import { type Conflict, identify, type Identity, type LedgerBinding, log, UNKNOWN } from "job-ledger/contract";
 import type { Deadline } from "./deadline.ts";
-import type { Conflict, DeliveryOutcome } from "./delivery.ts";
+import type { DeliveryOutcome } from "./delivery.ts";
 
 export const WORKER = "receiver";
 

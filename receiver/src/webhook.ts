@@ -54,7 +54,7 @@ export async function receive(request: Request, env: ReceiverEnv, ctx: Execution
   const { jobId, type } = event;
   const brought = { type, body: event.body, source: "webhook" } as const;
   const identity = identifyWithin(deadline, env.LEDGER);
-  const delivery = await deliver(env.LEDGER, queues, { jobId, event: brought }, deadline);
+  const delivery = await deliver(env.LEDGER, queues, { jobId, event: brought }, deadline, ctx);
   // Only the log line needs to know who we are; the answer does not wait for it.
   ctx.waitUntil(identity.then((who) => logDelivery("delivery", { jobId, type }, who, delivery)));
   return answers.answer(jobId, delivery, Date.now());

@@ -49,6 +49,7 @@ export const TESTS = {
   mistakes: "test/unit/client/run-once-mistakes.test.ts",
   runOnce: "test/unit/client/run-once.test.ts",
 
+  delivery: "test/unit/receiver/delivery.test.ts",
   readBody: "test/unit/receiver/body.test.ts",
   signature: "test/unit/receiver/signature.test.ts",
   body: "test/system/receiver/body.test.ts",

@@ -193,9 +193,9 @@ export const RECEIVER: readonly Flaw[] = [
   {
     name: "the answer is given before anything is sent",
     file: webhook,
-    find: "const delivery = await deliver(env.LEDGER, queues, { jobId, event: brought }, deadline);",
+    find: "const delivery = await deliver(env.LEDGER, queues, { jobId, event: brought }, deadline, ctx);",
     replace:
-      "ctx.waitUntil(deliver(env.LEDGER, queues, { jobId, event: brought }, deadline));\n" +
+      "ctx.waitUntil(deliver(env.LEDGER, queues, { jobId, event: brought }, deadline, ctx));\n" +
       '  const delivery = { outcome: "accepted" as const, dispatchedTo: [...queues.keys()], attempt: 1 };',
     tests: [TESTS.deliveries],
     peer: "the ledger row is written after the acknowledgement",
@@ -246,10 +246,24 @@ export const RECEIVER: readonly Flaw[] = [
   {
     name: "a hanging ledger hangs the delivery",
     file: "receiver/src/deadline.ts",
-    find: "return withTimeout(promise, this.#at - Date.now());",
+    find: "return withTimeout(promise, this.leftMs());",
     replace: "return this.#at > 0 ? promise : withTimeout(promise, 0);",
     tests: [TESTS.ledgerTrouble],
     peer: "storage errors swallowed so that the request hangs",
+  },
+  {
+    name: "a delivery waits for a claim longer than it has time",
+    file: delivery,
+    find: "Math.max(0, Math.min(WAIT_MS, deadline.leftMs() - RESERVE_MS))",
+    replace: "Math.max(WAIT_MS, 0 * RESERVE_MS)",
+    tests: [TESTS.delivery],
+  },
+  {
+    name: "a claim that is granted too late is left to its lease",
+    file: delivery,
+    find: "background.waitUntil(giveBackLate(ledger, claiming, { jobId, token }));",
+    replace: 'if (jobId === "") background.waitUntil(giveBackLate(ledger, claiming, { jobId, token }));',
+    tests: [TESTS.delivery],
   },
   {
     name: "UTF-8 is mended",

@@ -1,4 +1,4 @@
-// Rows 33 and 35, and what else may go wrong between the receiver and the ledger: Sume is told to try again, the ledger is
+// Rows 33, 35 and 46, and what else may go wrong between the receiver and the ledger: Sume is told to try again, the ledger is
 // left as it is, and a later delivery finishes the job. Leases are shortened, so that a takeover comes within a second.
 
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
@@ -104,6 +104,25 @@ describe.concurrent("a ledger that does not answer at all", () => {
       "job-index": 0,
       scripted: 0,
     });
+  });
+});
+
+describe.concurrent("#46 a body that takes its time, while another delivery of the event holds the claim", () => {
+  it("does not wait for the claim beyond the time for an answer; whoever claims next gets it", async () => {
+    const [jobId, ledger] = ["job-46", ledgerAs(stack, "receiver")];
+    const held = await ledger.claim({ jobId, event: brought(jobId), leaseMs: 60_000, token: "its-token" });
+    expect(held.outcome).toBe("claimed");
+    // The copy waits 5 s for the claim: so long the body takes.
+    const copy = Promise.withResolvers<Answer>();
+    const slow = sendSigned(stack, event(jobId), { lastByteAfter: copy.promise });
+    copy.resolve(await deliver(jobId));
+    expect(JSON.parse((await copy.promise).text)).toMatchObject({ title: "In progress" });
+    expect(JSON.parse((await slow).text)).toMatchObject({ title: "In progress" });
+
+    await ledger.release({ jobId, token: "its-token" });
+    expect(await stack.claimOf(jobId, "receiver")).toMatchObject({ status: "released", attempt: 1 });
+    expect((await deliver(jobId)).status).toBe(202);
+    expect(await settled(jobId)).toEqual(doneOnce(2));
   });
 });
 

@@ -16,6 +16,8 @@ export type RequestOptions = {
   headers?: OutgoingHttpHeaders;
   /** Send the body in chunks of that many bytes, without a content-length. */
   chunks?: number;
+  /** Send the last byte when this has happened. */
+  lastByteAfter?: Promise<unknown>;
 };
 
 /** The current unix second. */
@@ -32,7 +34,7 @@ export function event(jobId: string, rest = "", type = "job.completed"): string 
 export function send(
   stack: Stack,
   body: string | Uint8Array,
-  { method = "POST", path, headers = {}, chunks }: RequestOptions = {},
+  { method = "POST", path, headers = {}, chunks, lastByteAfter }: RequestOptions = {},
 ): Promise<Answer> {
   const url = new URL(stack.webhookUrl);
   const bytes = Buffer.from(body);
@@ -55,6 +57,9 @@ export function send(
     if (chunks !== undefined) {
       for (let start = 0; start < bytes.length; start += chunks) sent.write(bytes.subarray(start, start + chunks));
       sent.end();
+    } else if (lastByteAfter !== undefined) {
+      sent.write(bytes.subarray(0, -1));
+      lastByteAfter.then(() => sent.end(bytes.subarray(-1)), reject);
     } else {
       sent.end(bytes);
     }

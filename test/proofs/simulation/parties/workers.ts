@@ -85,7 +85,7 @@ export class Workers {
     this.#intakes[`INTAKE_${namespace.toUpperCase()}`] = this.#entrypoint(
       INTAKE_METHODS,
       `${namespace}/intake`,
-      () => new production.Intake({}, env),
+      () => new production.Intake({ waitUntil: () => {} }, env),
     );
     return ({ path, headers, body }) => {
       const process = this.#spawn(`${namespace}/receiver`);

@@ -8,7 +8,7 @@ export type LedgerErrorCode =
   | "invalid_props"
   /** An argument exceeds a size limit. */
   | "too_large"
-  /** A variable of the ledger service itself has an unusable value. */
+  /** A setting or binding of the Worker that answers is missing or unusable. */
   | "invalid_setting";
 
 export class LedgerError extends Error {
@@ -18,5 +18,13 @@ export class LedgerError extends Error {
     super(message);
     this.name = "LedgerError";
     this.code = code;
+  }
+}
+
+/** A mistake in a Worker's own configuration; the message names what to set, and never a value. */
+export class SettingsError extends LedgerError {
+  constructor(message: string) {
+    super("invalid_setting", message);
+    this.name = "SettingsError";
   }
 }

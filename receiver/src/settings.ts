@@ -1,6 +1,6 @@
 // The receiver's configuration, read from its environment: secrets, tolerance, and the queues to dispatch to.
 
-import { type JobMessage, Name } from "job-ledger/contract";
+import { type JobMessage, MAX_DISPATCHED_TO, Name, SettingsError } from "job-ledger/contract";
 import * as v from "valibot";
 
 /**
@@ -20,11 +20,6 @@ export type SignatureSettings = {
 export type JobQueue = Pick<Queue<JobMessage>, "send">;
 /** By consumer name. */
 export type DispatchQueues = ReadonlyMap<string, JobQueue>;
-
-/** A mistake in the receiver's own configuration; the message names what to set. */
-export class SettingsError extends Error {
-  override name = "SettingsError";
-}
 
 /** @throws {SettingsError} without a usable secret, or with a malformed tolerance. */
 export function readSignatureSettings(env: Record<string, unknown>): SignatureSettings {
@@ -46,7 +41,7 @@ export function readSignatureSettings(env: Record<string, unknown>): SignatureSe
 /**
  * Every queue producer bound as `DISPATCH_<CONSUMER>`, under the consumer's name: DISPATCH_ARTIFACT_ARCHIVE is
  * `artifact-archive`. The name decides; what a binding is cannot be seen from its properties.
- * @throws {SettingsError} when there is none.
+ * @throws {SettingsError} when there is none, one is malformed, or there are more than the ledger lets a job be dispatched to.
  */
 export function readDispatchQueues(env: Record<string, unknown>): DispatchQueues {
   const queues = new Map<string, JobQueue>();
@@ -62,6 +57,11 @@ export function readDispatchQueues(env: Record<string, unknown>): DispatchQueues
       throw new SettingsError(`${name} must name a consumer: [a-z0-9-]{1,64}, dashes as underscores`);
     if (queues.has(consumer)) throw new SettingsError(`${name} names the consumer ${consumer} a second time`);
     queues.set(consumer, binding);
+  }
+  if (queues.size > MAX_DISPATCHED_TO) {
+    throw new SettingsError(
+      `bind at most ${MAX_DISPATCHED_TO} queue producers as DISPATCH_<CONSUMER>: there are ${queues.size}`,
+    );
   }
   if (queues.size === 0) {
     throw new SettingsError('bind at least one queue producer as DISPATCH_<CONSUMER> under "queues.producers"');

@@ -1,6 +1,6 @@
 // A batch of the ledger's alerts: each message is reconciled, logged in one line, and settled by itself.
 
-import { type AlertMessage, errorName, log } from "job-ledger/contract";
+import { type AlertMessage, errorName, log, SettingsError } from "job-ledger/contract";
 import { type Next, reconcile } from "./reconcile.ts";
 import { type Bindings, readSettings } from "./settings.ts";
 
@@ -15,7 +15,7 @@ export async function takeAlerts(batch: MessageBatch<AlertMessage>, env: Binding
         next = await reconcile(message.body, readSettings(env, message.body.namespace));
       } catch (error) {
         // A mistake in the configuration names what to set; of any other error only the name is known to be harmless.
-        const detail = error instanceof Error && error.name === "SettingsError" ? error.message : undefined;
+        const detail = error instanceof SettingsError ? error.message : undefined;
         next = { outcome: errorName(error), level: "error", detail, retryAfterMs: 0 };
       }
       const { level, retryAfterMs, outcome, detail } = next;

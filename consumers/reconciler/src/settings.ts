@@ -1,6 +1,11 @@
 // The reconciler's configuration for one namespace: Sume's API and its key, the namespace's receiver, the ledger.
 
-import type { AdminCancelExpectationArgs, CancelExpectationOutcome, LedgerEvent } from "job-ledger/contract";
+import {
+  type AdminCancelExpectationArgs,
+  type CancelExpectationOutcome,
+  type LedgerEvent,
+  SettingsError,
+} from "job-ledger/contract";
 
 export type Intake = {
   ingest(args: { namespace: string; jobId: string; event: LedgerEvent }): Promise<{ outcome: string }>;
@@ -11,17 +16,12 @@ export type LedgerAdmin = {
 };
 /** The environment: what is named after a namespace is looked up by its name. */
 export type Bindings = { LEDGER_ADMIN: LedgerAdmin; [name: string]: unknown };
-/** What only some alerts need is read when they do: an alert must not fail for want of what it does not use. */
+/** What only some alerts need is read when they do, so that an alert never fails for a setting that it does not use. */
 export type Settings = {
   sume(): { apiUrl: string; apiKey: string; keyName: string };
   intake(): Intake;
   admin: LedgerAdmin;
 };
-
-/** A mistake in the reconciler's configuration; the message names what to set, and never a value. */
-export class SettingsError extends Error {
-  override name = "SettingsError";
-}
 
 /** The functions throw a `SettingsError` for what is missing or malformed. */
 export function readSettings(env: Bindings, namespace: string): Settings {

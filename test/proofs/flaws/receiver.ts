@@ -169,6 +169,13 @@ export const RECEIVER: readonly Flaw[] = [
     tests: [TESTS.configuration],
   },
   {
+    name: "more consumers than the ledger takes are found out by a refused complete",
+    file: settings,
+    find: "queues.size > MAX_DISPATCHED_TO",
+    replace: "queues.size > 10 * MAX_DISPATCHED_TO",
+    tests: [TESTS.configuration],
+  },
+  {
     name: "the job is claimed before the signature is checked",
     file: webhook,
     find: "  if (!check.valid) return refused",

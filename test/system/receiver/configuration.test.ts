@@ -63,6 +63,15 @@ describe("#15 a rotation of our secrets", () => {
   });
 });
 
+/** The two queues that are bound, and further ones, so that there are `count`. */
+function queuesInAll(count: number): Settings {
+  const more = Array.from({ length: count - 2 }, (_, index) => [
+    `DISPATCH_MORE_${index}`,
+    { as: "DISPATCH_JOB_INDEX" },
+  ]);
+  return { SUME_WEBHOOK_SECRET: SECRET, ...Object.fromEntries(more) };
+}
+
 describe("#16 a receiver that cannot work", () => {
   const set = { SUME_WEBHOOK_SECRET: SECRET };
   const queue = { as: "DISPATCH_JOB_INDEX" };
@@ -100,6 +109,12 @@ describe("#16 a receiver that cannot work", () => {
       "DISPATCH_job_index names the consumer job-index a second time",
     ],
     [
+      "101 consumers, one more than the ledger takes",
+      queuesInAll(101),
+      [SECRET],
+      "at most 100 queue producers as DISPATCH_<CONSUMER>: there are 101",
+    ],
+    [
       "a tolerance that is no number",
       { ...set, TIMESTAMP_TOLERANCE_SECONDS: "5m" },
       [SECRET],
@@ -116,6 +131,7 @@ describe("#16 a receiver that cannot work", () => {
         .find(({ event: what }) => what === "configuration"),
     );
     expect(line).toMatchObject({ level: "error", worker: "receiver", detail: expect.stringContaining(named) });
+    expect(line.outcome).toBe("SettingsError invalid_setting");
     expect(await jobObjects(stack)).toEqual(before);
   });
 
@@ -123,6 +139,12 @@ describe("#16 a receiver that cannot work", () => {
     expect(await deliver("job-16", set)).toBe(202);
     expect(await statusInLedger("job-16")).toBe("completed");
   });
+});
+
+it("100 consumers, as many as the ledger takes: accepted, and the ledger knows them all", async () => {
+  expect(await deliver("job-16-100", queuesInAll(100))).toBe(202);
+  const claim = await stack.claimOf("job-16-100", "receiver");
+  expect([claim?.status, claim?.dispatchedTo.length]).toEqual(["completed", 100]);
 });
 
 describe("the tolerance as configured", () => {

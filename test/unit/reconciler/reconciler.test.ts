@@ -145,7 +145,9 @@ describe("not_arrived", () => {
     ["SUME_API_URL", { SUME_API_URL: "ftp://sume.example" }],
   ])("what is not set is told by its name: %s", async (name, changed) => {
     expect(await reconcile([alert("completed.c", "not_arrived", 1)], { ...environment(), ...changed })).toEqual([30]);
-    expect(lines).toMatchObject([{ level: "error", outcome: "SettingsError", detail: expect.stringContaining(name) }]);
+    expect(lines).toMatchObject([
+      { level: "error", outcome: "SettingsError invalid_setting", detail: expect.stringContaining(name) },
+    ]);
   });
 
   test("an event that the receiver could not take is brought again", async () => {

@@ -6,7 +6,7 @@ import { once } from "node:events";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { beforeAll, afterAll, describe, expect, it } from "vitest";
-import { descendants, isNamed, type Process, processOf, residentMiB } from "../../support/stack/processes.ts";
+import { descendants, isNamed, type Process, processOf, residentMiB } from "../../support/tools/processes.ts";
 import { type Stack, startStack, until } from "../../support/stack/stack.ts";
 import { TIMESTAMP_HEADER, SIGNATURE_HEADER } from "../../local/sume/webhooks/sign.ts";
 import { FORGED, jobObjects, now } from "./requests.ts";

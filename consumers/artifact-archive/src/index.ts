@@ -51,17 +51,32 @@ async function store(bucket: R2Bucket, key: string, { headers, body }: Response,
   const options = { httpMetadata: { contentType: headers.get("content-type") ?? "application/octet-stream" } };
   // An encoded body arrives decoded; its content-length counts other bytes.
   const length = headers.has("content-encoding") ? null : headers.get("content-length");
-  const tooLarge = new NonRetryableError(`${key} is larger than MAX_ARTIFACT_BYTES`);
-  if (Number(length) > limit) throw tooLarge;
-  if (length !== null || body === null) return await bucket.put(key, body, options);
-  const upload = await bucket.createMultipartUpload(key, options);
-  const reader = body.getReader({ mode: "byob" });
-  const parts: R2UploadedPart[] = [];
-  for (let full = true; full;) {
-    const { value: part = new Uint8Array() } = await reader.readAtLeast(PART_BYTES, new Uint8Array(PART_BYTES));
-    full = part.length === PART_BYTES;
-    if (parts.length * PART_BYTES + part.length > limit) throw tooLarge;
-    if (part.length > 0 || parts.length === 0) parts.push(await upload.uploadPart(parts.length + 1, part));
+  try {
+    if (Number(length) > limit) throw tooLarge(key);
+    if (length !== null || body === null) return await bucket.put(key, body, options);
+    return await storeInParts(await bucket.createMultipartUpload(key, options), body, limit);
+  } catch (error) {
+    await body?.cancel().catch(() => undefined); // one that is not read to its end would keep its connection
+    throw error;
   }
-  return await upload.complete(parts);
 }
+
+async function storeInParts(upload: R2MultipartUpload, body: ReadableStream, limit: number): Promise<R2Object> {
+  const reader = body.getReader({ mode: "byob" });
+  try {
+    const parts: R2UploadedPart[] = [];
+    for (let full = true; full;) {
+      const { value: part = new Uint8Array() } = await reader.readAtLeast(PART_BYTES, new Uint8Array(PART_BYTES));
+      full = part.length === PART_BYTES;
+      if (parts.length * PART_BYTES + part.length > limit) throw tooLarge(upload.key);
+      if (part.length > 0 || parts.length === 0) parts.push(await upload.uploadPart(parts.length + 1, part));
+    }
+    return await upload.complete(parts);
+  } catch (error) {
+    reader.releaseLock();
+    await upload.abort().catch(() => undefined); // its parts would be kept, and paid for, for a week
+    throw error;
+  }
+}
+
+const tooLarge = (key: string) => new NonRetryableError(`${key} is larger than MAX_ARTIFACT_BYTES`);

@@ -59,6 +59,7 @@ export const TESTS = {
   ledgerTrouble: "test/system/receiver/ledger-trouble.test.ts",
   signed: "test/system/receiver/signature.test.ts",
 
+  archive: "test/unit/artifact-archive/store.test.ts",
   jobIndex: "test/system/consumers/job-index.test.ts",
   reconciler: "test/unit/reconciler/reconciler.test.ts",
 } as const;

@@ -332,6 +332,20 @@ export const RECEIVER: readonly Flaw[] = [
     peer: "no fencing",
   },
   {
+    name: "an upload in parts that fails stays open",
+    file: "consumers/artifact-archive/src/index.ts",
+    find: "await upload.abort().catch(() => undefined);",
+    replace: "",
+    tests: [TESTS.archive],
+  },
+  {
+    name: "an artifact that is not stored keeps its connection",
+    file: "consumers/artifact-archive/src/index.ts",
+    find: "await body?.cancel().catch(() => undefined);",
+    replace: "",
+    tests: [TESTS.archive],
+  },
+  {
     name: "an event that the receiver could not take is taken for brought",
     file: "consumers/reconciler/src/reconcile.ts",
     find: 'outcome === "accepted" || outcome === "redispatched" || outcome === "duplicate"',

@@ -26,7 +26,7 @@ const GRACE = 300_000;
 type Waiting = { name: string; reason: WatchReason; count: number; at: number; refresh: boolean };
 
 /** Everybody the job waits for: those who expect the event until it comes, then those who have not finished. */
-export function waitingIn(facts: Facts, { watchAfterMs }: Settings): Waiting[] {
+function waitingIn(facts: Facts, { watchAfterMs }: Settings): Waiting[] {
   const [event] = eventsIn(facts);
   if (event === undefined) {
     return hopingIn(facts).map(({ by, at: since, index, dueAt: deadline }) => {

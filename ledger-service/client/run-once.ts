@@ -6,6 +6,7 @@ import {
   type ClaimOutcome,
   DEFAULT_MAX_ATTEMPTS,
   type Json,
+  jsonTextOf,
   type LedgerBinding,
   type LedgerEvent,
   MAX_RETRY_AFTER_MS,
@@ -95,7 +96,7 @@ export async function runKept(
   let result: Json;
   try {
     const payload = () => parseBody(event.body);
-    result = toJson(await work({ jobId, event, payload, attempt, fence, signal: lease.signal }));
+    result = kept(await work({ jobId, event, payload, attempt, fence, signal: lease.signal }));
   } catch (error) {
     lease.stop();
     return await release(error);
@@ -130,16 +131,11 @@ function allowedPause(retryAfterMs: (attempt: number) => number, attempt: number
   return Number.isNaN(ms) ? retryDelayMs(attempt) : Math.min(Math.max(ms, 0), MAX_RETRY_AFTER_MS);
 }
 
-/** The work's result as plain JSON: many objects of the platform, such as R2's, do not pass over RPC themselves. */
-function toJson(result: Json | void): Json {
-  let text: string | undefined;
-  try {
-    text = JSON.stringify(result ?? null);
-  } catch (error) {
-    throw new NonRetryableError(`the work's result is not JSON: ${errorText(error)}`);
-  }
-  if (text === undefined) throw new NonRetryableError("the work's result is not JSON");
-  return JSON.parse(text);
+/** The result as the ledger will give it back. What cannot be kept would be no better after another run of the work. */
+function kept(result: Json | void): Json {
+  const json = jsonTextOf(result ?? null);
+  if ("problem" in json) throw new NonRetryableError(`the work's ${json.path} ${json.problem}`);
+  return JSON.parse(json.text);
 }
 
 /** Repeats a call whose outcome is unknown; its token makes the repetition harmless. */

@@ -3,6 +3,7 @@
 
 import * as v from "valibot";
 import { LedgerError } from "./errors.ts";
+import { jsonTextOf } from "./json.ts";
 import {
   MAX_ATTEMPTS_LIMIT,
   MAX_DISPATCHED_TO,
@@ -10,7 +11,6 @@ import {
   MAX_EXPECT_WITHIN_MS,
   MAX_LEASE_MS,
   MAX_RENEWALS,
-  MAX_RESULT_BYTES,
   MAX_RETRY_AFTER_MS,
   MAX_TOKEN_LENGTH,
   MAX_WAIT_MS,
@@ -35,7 +35,7 @@ export const ClaimArgs = v.strictObject({
 export const CompleteArgs = v.strictObject({
   jobId: JobId,
   token: Token,
-  result: v.optional(v.pipe(v.unknown(), v.rawTransform(toJsonText))),
+  result: v.optional(v.pipe(v.unknown(), v.transform(keptAsText))),
   dispatchedTo: v.optional(
     v.pipe(
       v.array(Name),
@@ -101,21 +101,11 @@ export type AdminInspectArgs = v.InferInput<typeof AdminInspectArgs>;
 export type ReopenArgs = v.InferInput<typeof ReopenArgs>;
 export type AbandonArgs = v.InferInput<typeof AbandonArgs>;
 
-function toJsonText({ dataset, addIssue, NEVER }: v.RawTransformContext<unknown>): string {
-  let json: string | undefined;
-  try {
-    json = JSON.stringify(dataset.value);
-  } catch {
-    json = undefined; // a cycle or a BigInt
-  }
-  if (json === undefined) {
-    addIssue({ message: "must be a JSON value" });
-    return NEVER;
-  }
-  if (new TextEncoder().encode(json).length > MAX_RESULT_BYTES) {
-    throw new LedgerError("too_large", `complete: result must have at most ${MAX_RESULT_BYTES} bytes of JSON`);
-  }
-  return json;
+/** @throws {LedgerError} when the result cannot come back as it went in, or is too large; with the path to what is at fault. */
+function keptAsText(result: unknown): string {
+  const json = jsonTextOf(result);
+  if ("problem" in json) throw new LedgerError(json.code, `complete: ${json.path} ${json.problem}`);
+  return json.text;
 }
 
 /** Cuts at a character boundary: a multi-byte character that would straddle the end is left out whole. */

@@ -5,6 +5,7 @@ export * from "./calls.ts";
 export { checked, describeIssue } from "./check.ts";
 export * from "./errors.ts";
 export { identify, UNKNOWN } from "./identify.ts";
+export { type JsonProblem, jsonTextOf } from "./json.ts";
 export * from "./limits.ts";
 export { errorName, log, type LogLine } from "./log.ts";
 export type * from "./messages.ts";

@@ -1,4 +1,4 @@
-// Every limit of the ledger's contract, named once with its unit and its reason. The argument schemas in contract.ts apply
+// Every limit of the ledger's contract, named once with its unit and its reason. The argument schemas in calls.ts apply
 // them; the tests hold each at the limit and one over.
 
 const SECOND_MS = 1_000;
@@ -21,6 +21,9 @@ export const MAX_EVENT_TYPES = 4;
 
 /** Bytes of JSON. A result is a receipt (keys, ids); what is larger belongs where the consumer keeps its data. */
 export const MAX_RESULT_BYTES = 16 * KIB;
+
+/** Arrays and objects within one another. A receipt has a few levels; thousands use up the stack of whoever reads them. */
+export const MAX_RESULT_DEPTH = 64;
 
 /** Bytes of UTF-8; longer error texts are cut, never refused: the failure itself must get through. */
 export const MAX_ERROR_BYTES = 2 * KIB;

@@ -5,6 +5,7 @@ import { type Flaw, TESTS } from "./flaw.ts";
 const consume = "ledger-service/client/consume.ts";
 const runOnce = "ledger-service/client/run-once.ts";
 const keeper = "ledger-service/client/lease-keeper.ts";
+const json = "ledger-service/contract/json.ts";
 
 export const CLIENT: readonly Flaw[] = [
   {
@@ -150,6 +151,44 @@ export const CLIENT: readonly Flaw[] = [
     find: "ran = await runKept(ledger, keeper, {",
     replace: "ran = await runKept(ledger, new LeaseKeeper(ledger, leaseMs), {",
     tests: [TESTS.batch],
+  },
+  {
+    name: "a result that JSON would change is kept changed",
+    file: json,
+    find: "if (!Array.isArray(item) && prototypes <= 1)",
+    replace: "if (!Array.isArray(item))",
+    tests: [TESTS.json],
+    peer: "a result that serialising changes silently",
+  },
+  {
+    name: "a result may be nested without end",
+    file: json,
+    find: "if (above.length >= MAX_RESULT_DEPTH)",
+    replace: "if (above.length >= MAX_RESULT_DEPTH ** 2)",
+    tests: [TESTS.json],
+    peer: "a result that is accepted and cannot be read again",
+  },
+  {
+    name: "a small result that grows without end as JSON is written out",
+    file: json,
+    find: "if (characters > MAX_RESULT_BYTES) return TOO_LARGE;",
+    replace: 'if (characters > 1e7) return { ...TOO_LARGE, code: "invalid_argument" };',
+    tests: [TESTS.json],
+  },
+  {
+    name: "the entrypoint takes a result that cannot be kept, and keeps nothing",
+    file: "ledger-service/contract/calls.ts",
+    find: 'if ("problem" in json) throw',
+    replace:
+      'if ("problem" in json && json.code === "invalid_argument") return "null";\n  if ("problem" in json) throw',
+    tests: [TESTS.json],
+  },
+  {
+    name: "the client sends whatever JSON makes of a result",
+    file: runOnce,
+    find: "const json = jsonTextOf(result ?? null);",
+    replace: "const json: ReturnType<typeof jsonTextOf> = { text: JSON.stringify(result ?? null) };",
+    tests: [TESTS.failures],
   },
   {
     name: "an event that begins with a byte order mark cannot be read",

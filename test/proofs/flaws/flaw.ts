@@ -26,6 +26,7 @@ export const TESTS = {
   contract: "test/unit/contract/contract.test.ts",
   events: "test/unit/job/claims-events.test.ts",
   identity: "test/unit/entrypoints/identity.test.ts",
+  json: "test/unit/contract/json.test.ts",
   jobLedger: "test/unit/object/job-ledger.test.ts",
   jobName: "test/unit/job/job-name.test.ts",
   jobWatch: "test/unit/job/watch.test.ts",

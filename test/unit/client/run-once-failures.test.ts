@@ -16,6 +16,12 @@ const boom = throws(new Error("boom"));
 const atOnce: Work = () => {
   throw new Error("at once");
 };
+function deep(levels: number): object {
+  let value = {};
+  for (let level = 1; level < levels; level++) value = { a: value };
+  return value;
+}
+const askedAnother: Work = async () => await ledger.whoami();
 const sevenSecondsEach = (attempt: number) => attempt * 7_000;
 
 describe("work that throws is released, to be tried again later", () => {
@@ -168,40 +174,39 @@ describe("the last attempt", () => {
 describe("a result that cannot be kept: the job is given up with the reason, for the work would only do it again", () => {
   const cycle: { self?: object } = {};
   cycle.self = cycle;
-  const limit = "result must have at most 16384 bytes of JSON";
-  const notJson = "the work's result is not JSON";
-  test.each([
-    { name: "16 KiB and 1 byte of JSON", returned: "x".repeat(16_383), why: limit, completes: 1 },
-    { name: "few characters of many bytes", returned: "€".repeat(5_461), why: limit, completes: 1 },
-    { name: "a cycle", returned: cycle, why: notJson, completes: 0 },
-    { name: "a BigInt", returned: { rows: 7n }, why: notJson, completes: 0 },
-    { name: "a function", returned: () => {}, why: notJson, completes: 0 },
-  ])("$name", async ({ name, returned, why, completes }) => {
-    const jobId = await arrived(`failing-refused-${name}`);
-    const work = vi.fn<Work>(async () => returned);
-    const binding = watched();
-    expect(await runOnce(binding, { jobId }, work)).toEqual({
-      outcome: "gave_up",
-      attempt: 1,
-      fence: T0,
-      error: expect.stringContaining(why),
-    });
-    expect(await claimOf(jobId)).toMatchObject({ status: "failed", error: expect.stringContaining(why) });
-    expect([work.mock.calls.length, binding.count("complete"), binding.count("release")]).toEqual([1, completes, 1]);
-  });
-});
-
-describe("a result that does not pass over RPC as it is is kept as the JSON it makes", () => {
   class Receipt {
     rows = 7;
   }
+  const limit = "NonRetryableError: the work's result must have at most 16384 bytes of JSON";
+  const tooDeep = `NonRetryableError: the work's result${".a".repeat(64)} is more than 64 levels deep`;
   test.each([
-    { name: "an instance of a class", returned: new Receipt(), kept: { rows: 7 } },
-    { name: "a symbol inside", returned: { rows: 7, id: Symbol("id") }, kept: { rows: 7 } },
-    { name: "a date", returned: { at: new Date(0) }, kept: { at: "1970-01-01T00:00:00.000Z" } },
-  ])("$name", async ({ name, returned, kept }) => {
-    const jobId = await arrived(`failing-converted-${name}`);
-    expect(await runOnce(ledger, { jobId }, async () => returned)).toMatchObject({ outcome: "done", result: kept });
-    expect(await claimOf(jobId)).toMatchObject({ status: "completed", result: kept });
+    { name: "16 KiB and 1 byte of JSON", returned: "x".repeat(16_383), error: limit },
+    { name: "few characters of many bytes", returned: "€".repeat(5_461), error: limit },
+    { name: "a cycle", returned: cycle, error: /result\.self is part of itself$/ },
+    { name: "a BigInt", returned: { rows: 7n }, error: /result\.rows is a bigint: return plain JSON$/ },
+    { name: "a function", returned: () => {}, error: /result is a function: return plain JSON$/ },
+    { name: "NaN", returned: { a: [1, Number.NaN] }, error: /result\.a\[1\] is not a finite number$/ },
+    { name: "a Map", returned: { a: new Map() }, error: /result\.a is a Map: return plain JSON$/ },
+    { name: "a date", returned: { at: new Date(0) }, error: /result\.at is a Date: return plain JSON$/ },
+    { name: "an instance of a class", returned: new Receipt(), error: /result is a Receipt: return plain JSON$/ },
+    { name: "an object of the platform", returned: { got: new Response("") }, error: /result\.got is a Response: / },
+    { name: "65 levels", returned: deep(65), error: tooDeep },
+    { name: "3,000 levels", returned: deep(3_000), error: tooDeep },
+    { name: "9,000 levels", returned: deep(9_000), error: tooDeep },
+  ])("$name", async ({ name, returned, error }) => {
+    const jobId = await arrived(`failing-refused-${name}`);
+    const work = vi.fn<Work>(async () => returned);
+    const binding = watched();
+    const text: unknown = expect.stringMatching(error);
+    expect(await runOnce(binding, { jobId }, work)).toEqual({ outcome: "gave_up", attempt: 1, fence: T0, error: text });
+    expect(await claimOf(jobId)).toMatchObject({ status: "failed", error: text });
+    expect([work.mock.calls.length, binding.count("complete"), binding.count("release")]).toEqual([1, 0, 1]);
   });
+});
+
+test("what another Worker answered may be a result: the platform's own key on it is left out", async () => {
+  const jobId = await arrived("failing-not-an-answer");
+  const who = { namespace: "studio", consumer: "archive" };
+  expect(await runOnce(ledger, { jobId }, askedAnother)).toMatchObject({ outcome: "done", result: who });
+  expect((await claimOf(jobId)).result).toEqual(who);
 });

@@ -11,14 +11,13 @@ import {
   UNKNOWN,
   withTimeout,
 } from "../contract/index.ts";
+import { deliveryDelayS, messageDelayS } from "./delays.ts";
 import type { Work } from "./job.ts";
 import { LeaseKeeper } from "./lease-keeper.ts";
-import { DEFAULT_CLIENT_LEASE_MS, retryDelayMs, runKept, type RunOptions, type RunOutcome } from "./run-once.ts";
+import { DEFAULT_CLIENT_LEASE_MS, runKept, type RunOptions, type RunOutcome } from "./run-once.ts";
 
 export type ConsumeOptions = Pick<RunOptions, "leaseMs" | "maxAttempts" | "retryAfterMs">;
 
-/** Seconds; the longest delay that a queue takes. */
-const LONGEST_DELAY_S = 12 * 60 * 60;
 /** Milliseconds; the log line is not worth more waiting than this. */
 const IDENTIFY_WITHIN_MS = 1_000;
 
@@ -53,7 +52,7 @@ export async function consume(
 }
 
 /** Seconds until the message should come again, or `null` if it need not. */
-function retryInSeconds(ran: RunOutcome | { outcome: "error" }, messageAttempts: number): number | null {
+function retryInSeconds(ran: RunOutcome | { outcome: "error" }, deliveries: number): number | null {
   switch (ran.outcome) {
     case "done":
     case "completed":
@@ -65,17 +64,13 @@ function retryInSeconds(ran: RunOutcome | { outcome: "error" }, messageAttempts:
     case "deferred":
     case "released":
     case "unsettled":
-      return clampDelay(ran.retryAt - Date.now());
+      return messageDelayS(ran.retryAt - Date.now());
     case "lost":
     case "error":
-      return clampDelay(retryDelayMs(messageAttempts));
+      return deliveryDelayS(deliveries);
     default:
       return ran satisfies never;
   }
-}
-
-function clampDelay(ms: number): number {
-  return Math.min(Math.max(Math.ceil(ms / 1_000), 1), LONGEST_DELAY_S);
 }
 
 function logRun(

@@ -9,9 +9,9 @@ import {
   jsonTextOf,
   type LedgerBinding,
   type LedgerEvent,
-  MAX_RETRY_AFTER_MS,
   parseBody,
 } from "../contract/index.ts";
+import { jittered, retryAfter, retryDelayMs } from "./delays.ts";
 import { errorText, isNonRetryable, isOverloaded, isRefusal, NonRetryableError } from "./errors.ts";
 import type { Work } from "./job.ts";
 import { LeaseKeeper } from "./lease-keeper.ts";
@@ -24,9 +24,12 @@ export type RunOptions = {
   leaseMs?: number;
   /** Milliseconds, at most 8 s; 0 by default. */
   waitMs?: number;
-  /** Attempts before the job is `failed`; 10 by default. `null`: no limit. */
+  /** Attempts before the job is `failed`; 60 by default, which outlasts a day. `null`: no limit. */
   maxAttempts?: number | null;
-  /** Milliseconds before the next attempt, after attempt n threw. Default: 30 s, doubled each time, at most an hour. */
+  /**
+   * Milliseconds before the next attempt, after attempt n threw: 30 s by default, doubled each time, at most an hour. The
+   * delay is drawn between half of it and all of it, so that jobs that failed together do not come back together.
+   */
   retryAfterMs?: (attempt: number) => number;
 };
 
@@ -45,8 +48,6 @@ export type RunOutcome =
   | Exclude<ClaimOutcome, { outcome: "claimed" }>;
 
 export const DEFAULT_CLIENT_LEASE_MS = 4 * 60_000;
-const FIRST_RETRY_MS = 30_000;
-const LONGEST_RETRY_MS = 60 * 60_000;
 /** Calls to the ledger before an uncertain one is given up, and the milliseconds before the second; then four times as long. */
 const CALL_TRIES = 4;
 const CALL_PAUSE_MS = 100;
@@ -82,7 +83,7 @@ export async function runKept(
     const text = errorText(error);
     const permanent = isNonRetryable(error);
     try {
-      const args = { jobId, token, error: text, permanent, retryAfterMs: allowedPause(retryAfterMs, attempt) };
+      const args = { jobId, token, error: text, permanent, retryAfterMs: retryAfter(attempt, retryAfterMs) };
       const released = await repeated(() => ledger.release(args));
       if (released.outcome === "stale") return { outcome: "lost", attempt, fence };
       return released.status === "failed"
@@ -115,22 +116,6 @@ export async function runKept(
   }
 }
 
-/** Milliseconds to wait after failed attempt n, from 1: 30 s, doubled each time, at most an hour. */
-export function retryDelayMs(attempt: number): number {
-  return Math.min(FIRST_RETRY_MS * 2 ** (attempt - 1), LONGEST_RETRY_MS);
-}
-
-/** What the ledger takes: a mistake in a caller's own reckoning must not cost it the release. */
-function allowedPause(retryAfterMs: (attempt: number) => number, attempt: number): number {
-  let ms: number;
-  try {
-    ms = Math.ceil(retryAfterMs(attempt));
-  } catch {
-    ms = Number.NaN;
-  }
-  return Number.isNaN(ms) ? retryDelayMs(attempt) : Math.min(Math.max(ms, 0), MAX_RETRY_AFTER_MS);
-}
-
 /** The result as the ledger will give it back. What cannot be kept would be no better after another run of the work. */
 function kept(result: Json | void): Json {
   const json = jsonTextOf(result ?? null);
@@ -145,7 +130,7 @@ async function repeated<T>(call: () => Promise<T>): Promise<T> {
       return await call();
     } catch (error) {
       if (tries === CALL_TRIES || isRefusal(error) || isOverloaded(error)) throw error;
-      await new Promise((resume) => setTimeout(resume, CALL_PAUSE_MS * 4 ** (tries - 1)));
+      await new Promise((resume) => setTimeout(resume, jittered(CALL_PAUSE_MS * 4 ** (tries - 1))));
     }
   }
 }

@@ -46,8 +46,12 @@ export const MAX_WAIT_MS = 8 * SECOND_MS;
 /** Milliseconds; the longest delay that a queue message can be retried with. */
 export const MAX_RETRY_AFTER_MS = 12 * HOUR_MS;
 
-/** Attempts of a claim that brings no event (a consumer's) when its caller names no number. */
-export const DEFAULT_MAX_ATTEMPTS = 10;
+/**
+ * Attempts of a claim that brings no event (a consumer's) when its caller names no number. With the client's delays (30 s,
+ * doubled, at most an hour, each drawn between half and all of it) they last 26 to 53 hours, and so outlast a day of a
+ * dependency being down. Attempts and not a time since the event: a job that is reopened, or dispatched late, has all of them.
+ */
+export const DEFAULT_MAX_ATTEMPTS = 60;
 
 /** Attempts a caller may ask for; with the longest delay between them this is already more than a year. */
 export const MAX_ATTEMPTS_LIMIT = 1_000;

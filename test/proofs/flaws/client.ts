@@ -2,6 +2,7 @@
 
 import { type Flaw, TESTS } from "./flaw.ts";
 
+const delays = "ledger-service/client/delays.ts";
 const consume = "ledger-service/client/consume.ts";
 const runOnce = "ledger-service/client/run-once.ts";
 const keeper = "ledger-service/client/lease-keeper.ts";
@@ -19,7 +20,7 @@ export const CLIENT: readonly Flaw[] = [
   {
     name: "a swallowed error acknowledges the message",
     file: consume,
-    find: "return clampDelay(retryDelayMs(messageAttempts));",
+    find: "return deliveryDelayS(deliveries);",
     replace: "return null;",
     tests: [TESTS.batch],
     peer: "a swallowed error acks silently",
@@ -42,7 +43,7 @@ export const CLIENT: readonly Flaw[] = [
   },
   {
     name: "a message's delay is in milliseconds",
-    file: consume,
+    file: delays,
     find: "Math.ceil(ms / 1_000)",
     replace: "Math.ceil(ms)",
     tests: [TESTS.consume],
@@ -97,17 +98,48 @@ export const CLIENT: readonly Flaw[] = [
   },
   {
     name: "the same pause after every failure",
-    file: runOnce,
+    file: delays,
     find: "FIRST_RETRY_MS * 2 ** (attempt - 1)",
     replace: "FIRST_RETRY_MS",
     tests: [TESTS.failures],
   },
   {
     name: "a pause that is no number costs the release",
-    file: runOnce,
-    find: "return Number.isNaN(ms) ? retryDelayMs(attempt) : Math",
-    replace: "return Math",
+    file: delays,
+    find: "Number.isNaN(ms) ? retryDelayMs(attempt) : Math",
+    replace: "Math",
     tests: [TESTS.mistakes],
+  },
+  {
+    name: "the attempts are used up in three hours of an outage",
+    file: "ledger-service/contract/limits.ts",
+    find: "DEFAULT_MAX_ATTEMPTS = 60",
+    replace: "DEFAULT_MAX_ATTEMPTS = 10",
+    tests: [TESTS.delays],
+    peer: "attempts used up in three hours of an outage that lasts six",
+  },
+  {
+    name: "the attempts outlast a day only if the draws are high",
+    file: delays,
+    find: "return (ms / 2) * (1 + random());",
+    replace: "return ms * random();",
+    tests: [TESTS.delays],
+  },
+  {
+    name: "no jitter: what failed together comes back together",
+    file: delays,
+    find: "return (ms / 2) * (1 + random());",
+    replace: "return ms + 0 * random();",
+    tests: [TESTS.delays],
+    peer: "retries without jitter",
+  },
+  {
+    name: "a message comes before its claim is free",
+    file: delays,
+    find: "return delayS(ms + jittered(",
+    replace: "return delayS(ms - jittered(",
+    tests: [TESTS.delays],
+    peer: "deliveries in vain, several for each attempt",
   },
   {
     name: "work that will never succeed is tried again",

@@ -43,6 +43,7 @@ export const TESTS = {
   watch: "test/unit/object/watch.test.ts",
 
   batch: "test/unit/client/consume-batch.test.ts",
+  delays: "test/unit/client/delays.test.ts",
   consume: "test/unit/client/consume-settling.test.ts",
   failures: "test/unit/client/run-once-failures.test.ts",
   lease: "test/unit/client/lease.test.ts",

@@ -133,7 +133,7 @@ describe.concurrent("#39 a crash after the work, before complete", () => {
       const found = await stack.claimOf("job-39", "crashing");
       return found?.status === "completed" ? found : undefined;
     });
-    expect(claim).toMatchObject({ attempt: 2, maxAttempts: 10 });
+    expect(claim).toMatchObject({ attempt: 2, maxAttempts: 60 });
     expect(claim.history.map(({ verb }) => verb)).toEqual(["claim", "claim", "complete"]);
     expect(await stack.call("crashing", "effect", "job-39")).toEqual({ runs: 2, value: "job.completed" });
   });

@@ -61,7 +61,7 @@ describe("a job that goes wrong is retried, and the others are done", () => {
     const settlements = await consumed(messages, async ({ jobId }) => {
       if (jobId === "throws-4") throw new Error("boom");
     });
-    expect(settlements).toEqual({ ...all, "throws-4": 30 });
+    expect(settlements).toEqual({ ...all, "throws-4": 34 });
   });
 
   test("its claim does not arrive", async () => {
@@ -98,7 +98,7 @@ describe("the same job twice", () => {
       { ...message(jobId), id: "one" },
       { ...message(jobId), id: "two" },
     ];
-    expect(await consumed(twice, work)).toEqual({ one: "ack", two: 240 });
+    expect(await consumed(twice, work)).toEqual({ one: "ack", two: 244 });
     expect(work).toHaveBeenCalledTimes(1);
 
     await clockTo(240_000);

@@ -30,12 +30,12 @@ describe("work that throws is released, to be tried again later", () => {
   // Milliseconds until attempt n + 1.
   const pauses = [30 * second, minute, 2 * minute, 4 * minute, 8 * minute, 16 * minute, 32 * minute, 60 * minute];
 
-  test("after 30 s, then twice as long each time, at most an hour; the tenth attempt is the last", async () => {
+  test("after 30 s, then twice as long each time, at most an hour; the last attempt is the last", async () => {
     const jobId = await arrived("failing-always-fails");
     let now = 0;
     for (const [index, pause] of [...pauses, 60 * minute].entries()) {
       await clockTo(now);
-      expect(await runOnce(ledger, { jobId }, boom)).toEqual({
+      expect(await runOnce(ledger, { jobId, maxAttempts: 10 }, boom)).toEqual({
         outcome: "released",
         attempt: index + 1,
         fence: T0 + now,
@@ -45,7 +45,7 @@ describe("work that throws is released, to be tried again later", () => {
       now += pause;
     }
     await clockTo(now);
-    expect(await runOnce(ledger, { jobId }, boom)).toEqual({
+    expect(await runOnce(ledger, { jobId, maxAttempts: 10 }, boom)).toEqual({
       outcome: "gave_up",
       attempt: 10,
       fence: T0 + now,

@@ -37,8 +37,8 @@ test.each([
   expect(await claimOf(jobId)).toMatchObject({ status: "released", error });
 });
 
-test("a consumer that brings its event has ten attempts like any other", async () => {
+test("a consumer that brings its event has sixty attempts like any other", async () => {
   const event = { type: "job.completed", body: "{}", source: "webhook" } as const;
   await runOnce(ledger, { jobId: "mistake-own-event", event }, fail);
-  expect(await claimOf("mistake-own-event")).toMatchObject({ maxAttempts: 10 });
+  expect(await claimOf("mistake-own-event")).toMatchObject({ maxAttempts: 60 });
 });

@@ -60,7 +60,7 @@ describe("a claim to be had", () => {
   });
 
   test.each([
-    { name: "by default", id: "default", options: {}, leaseExpiresAt: T0 + 240_000, maxAttempts: 10 },
+    { name: "by default", id: "default", options: {}, leaseExpiresAt: T0 + 240_000, maxAttempts: 60 },
     {
       name: "as asked",
       id: "asked",

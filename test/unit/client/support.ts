@@ -95,13 +95,19 @@ export function watched(faults: Faults = {}, real: LedgerBinding = ledger): Watc
   };
 }
 
-/** The clock and the timers, of the tests and of the ledger alike, stand at `T0` and move only when a test moves them. */
+/**
+ * The clock and the timers, of the tests and of the ledger alike, stand at `T0` and move only when a test moves them. Every
+ * delay is the longest that its jitter allows, so that a test can name it.
+ */
 export function useClock(): void {
+  const chance = Math.random;
   beforeEach(() => {
+    Math.random = () => 1;
     vi.useFakeTimers({ toFake: ["Date", "setTimeout", "clearTimeout"], now: T0 });
   });
   afterEach(() => {
     vi.useRealTimers();
+    Math.random = chance;
   });
 }
 

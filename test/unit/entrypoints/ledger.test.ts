@@ -75,7 +75,7 @@ describe("job ids", () => {
 
 describe("claim", () => {
   test.each<[what: string, jobId: string, args: object, maxAttempts: number | null]>([
-    ["10 for a claim without an event", "attempts-consumer", {}, 10],
+    ["60 for a claim without an event", "attempts-consumer", {}, 60],
     ["none for a claim with one", "attempts-receiver", { event: EVENT }, null],
     ["what the caller says, without", "attempts-3", { maxAttempts: 3 }, 3],
     ["what the caller says, with", "attempts-4", { event: EVENT, maxAttempts: 4 }, 4],

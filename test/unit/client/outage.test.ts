@@ -1,0 +1,66 @@
+// A dependency that is down for hours: every job is done once it is back, without a person, and few deliveries are in vain.
+// The queue here delivers each message when its delay has passed, ten of those that are due at once.
+
+import { beforeEach, expect, test } from "vitest";
+import type { Work } from "../../../ledger-service/client/index.ts";
+import { arrived, claimOf, clockTo, consumed, message, T0, useClock } from "./support.ts";
+
+useClock();
+
+/** Draws that are the same in every run, and look like chance. */
+beforeEach(() => {
+  let state = 1;
+  Math.random = () => {
+    state = (state * 48_271) % 2_147_483_647;
+    return state / 2_147_483_647;
+  };
+});
+
+const HOUR_MS = 60 * 60_000;
+/** Runs a queue until it is empty; answers the deliveries, and the times at which each job's second attempt began. */
+async function delivered(jobIds: string[], work: Work) {
+  let due = jobIds.map((jobId) => ({ jobId, at: 0, attempts: 1 }));
+  let deliveries = 0;
+  const seconds: number[] = [];
+  while (due.length > 0) {
+    const now = Math.min(...due.map(({ at }) => at));
+    await clockTo(now);
+    const batch = due.filter(({ at }) => at <= now).slice(0, 10);
+    deliveries += batch.length;
+    for (const { attempts } of batch) if (attempts === 2) seconds.push(now);
+    const settlements = await consumed(
+      batch.map(({ jobId, attempts }) => message(jobId, attempts)),
+      work,
+    );
+    due = due.filter((waiting) => !batch.includes(waiting));
+    for (const { jobId, attempts } of batch) {
+      const delay = settlements[jobId];
+      if (typeof delay === "number") due.push({ jobId, at: now + delay * 1_000, attempts: attempts + 1 });
+    }
+  }
+  return { deliveries, seconds };
+}
+
+test.each([
+  { hours: 6, jobs: 10 },
+  { hours: 24, jobs: 5 },
+])(
+  "down for $hours h: all jobs are completed within an hour after it, in at most 1.5 deliveries an attempt",
+  async ({ hours, jobs }) => {
+    const numbers = Array.from({ length: jobs }, (_, number) => number);
+    const jobIds = await Promise.all(numbers.map((number) => arrived(`outage-${hours}-${number}`)));
+    const work: Work = async () => {
+      if (Date.now() < T0 + hours * HOUR_MS) throw new Error("down");
+      return "done";
+    };
+    const { deliveries, seconds } = await delivered(jobIds, work);
+    const claims = await Promise.all(jobIds.map(claimOf));
+    expect(claims.map(({ status }) => status)).toEqual(numbers.map(() => "completed"));
+    const attempts = claims.reduce((sum, { attempt }) => sum + attempt, 0);
+    expect(deliveries / attempts).toBeLessThanOrEqual(1.5);
+    expect(Date.now()).toBeLessThan(T0 + (hours + 1.1) * HOUR_MS);
+    // What failed together in one batch did not come back together.
+    expect(new Set(seconds).size).toBeGreaterThan(jobs / 2);
+  },
+  60_000,
+);

@@ -31,7 +31,7 @@ export type DeliveryOutcome =
   /** An earlier delivery was accepted, or failed for good. */
   | {
       outcome: "duplicate";
-      settled: Exclude<ClaimOutcome, { outcome: "claimed" }> & { outcome: "completed" | "failed" };
+      claim: Exclude<ClaimOutcome, { outcome: "claimed" }> & { outcome: "completed" | "failed" };
     }
   /** Another delivery of the event holds the claim. */
   | { outcome: "in_progress"; retryAt: number; attempt: number }
@@ -65,7 +65,7 @@ export async function deliver(
   switch (claimed.outcome) {
     case "completed":
     case "failed":
-      return { outcome: "duplicate", settled: claimed, ...conflict };
+      return { outcome: "duplicate", claim: claimed, ...conflict };
     case "in_progress":
     case "deferred":
       return { outcome: "in_progress", retryAt: claimed.retryAt, attempt: claimed.attempt, ...conflict };

@@ -74,7 +74,7 @@ export class Intake extends WorkerEntrypoint<ReceiverEnv> {
       );
     }
     const refused = await dispatch(queues, jobId, bound, deadline);
-    const outcome = redispatched({ bound, unbound, refused }, delivery.settled.attempt);
+    const outcome = redispatched({ bound, unbound, refused }, delivery.claim.attempt);
     log({ worker: WORKER, event: "redispatch", outcome: outcome.outcome, namespace, jobId, dispatchedTo: bound });
     return outcome;
   }

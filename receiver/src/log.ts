@@ -25,7 +25,7 @@ export function logDelivery(
       type,
       attempt:
         delivery.outcome === "duplicate"
-          ? delivery.settled.attempt
+          ? delivery.claim.attempt
           : "attempt" in delivery
             ? delivery.attempt
             : undefined,

@@ -1,30 +1,58 @@
-// A batch of the ledger's alerts: each message is reconciled, logged in one line, and settled by itself.
+// A batch of the ledger's alerts: each message is checked, reconciled, logged in one line, and acked or retried by itself.
 
-import { type AlertMessage, errorName, log, SettingsError } from "job-ledger/contract";
+import { type AlertMessage, describeIssue, errorName, JobId, log, Name, SettingsError } from "job-ledger/contract";
+import * as v from "valibot";
 import { type Next, reconcile } from "./reconcile.ts";
 import { type Bindings, readSettings } from "./settings.ts";
 
 /** Seconds; the longest delay that a queue takes. */
 const LONGEST_DELAY_S = 12 * 60 * 60;
 
-export async function takeAlerts(batch: MessageBatch<AlertMessage>, env: Bindings): Promise<void> {
+/** An alert as this Worker knows it; what a newer ledger adds is left alone. */
+const Alert = v.object({
+  namespace: Name,
+  jobId: JobId,
+  reason: v.picklist(["not_arrived", "not_finished", "conflict"]),
+  ring: v.pipe(v.number(), v.integer(), v.minValue(1)),
+  pending: v.array(Name),
+}) satisfies v.GenericSchema<unknown, AlertMessage>;
+
+/** Of a message that is no alert, what may still tell a person whose it was. */
+const Named = v.fallback(
+  v.object({ namespace: v.fallback(v.optional(Name), undefined), jobId: v.fallback(v.optional(JobId), undefined) }),
+  {},
+);
+
+export async function takeAlerts(batch: MessageBatch, env: Bindings): Promise<void> {
   await Promise.all(
     batch.messages.map(async (message) => {
-      let next: Next;
-      try {
-        next = await reconcile(message.body, readSettings(env, message.body.namespace));
-      } catch (error) {
-        // A mistake in the configuration names what to set; of any other error only the name is known to be harmless.
-        const detail = error instanceof SettingsError ? error.message : undefined;
-        next = { outcome: errorName(error), level: "error", detail, retryAfterMs: 0 };
-      }
+      const parsed = v.safeParse(Alert, message.body);
+      const next = parsed.success ? await reconciled(parsed.output, env) : malformed(parsed.issues[0]);
+      const { namespace, jobId, reason, ring } = parsed.success
+        ? parsed.output
+        : { ...v.parse(Named, message.body), reason: "alert", ring: undefined };
       const { level, retryAfterMs, outcome, detail } = next;
-      const { namespace, jobId, reason, ring } = { ...message.body };
-      log({ worker: "reconciler", event: reason ?? "alert", outcome, namespace, jobId, ring, detail }, level);
+      log({ worker: "reconciler", event: reason, outcome, namespace, jobId, ring, detail }, level);
       if (retryAfterMs === undefined) message.ack();
       else message.retry({ delaySeconds: delaySeconds(retryAfterMs, message.attempts) });
     }),
   );
+}
+
+async function reconciled(alert: AlertMessage, env: Bindings): Promise<Next> {
+  try {
+    return await reconcile(alert, readSettings(env, alert.namespace));
+  } catch (error) {
+    // A mistake in the configuration names what to set; of any other error only the name is known to be harmless.
+    const detail = error instanceof SettingsError ? error.message : undefined;
+    return { outcome: errorName(error), level: "error", detail, retryAfterMs: 0 };
+  }
+}
+
+/** It is as malformed the next time; a person must see it, for not every alert comes again. */
+function malformed(issue: v.BaseIssue<unknown>): Next {
+  const detail = `${v.getDotPath(issue) ?? "the message"} ${describeIssue(issue)}`;
+  return { outcome: "malformed", level: "error", detail };
 }
 
 /** What was asked for, but not less than half a minute, then one, then two: a queue retried at once would be a busy loop. */

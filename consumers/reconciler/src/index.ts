@@ -1,8 +1,7 @@
 // The reconciler's entry module: a queue consumer of the ledger's alerts.
 
-import type { AlertMessage } from "job-ledger/contract";
 import { takeAlerts } from "./alerts.ts";
 
 export default {
   queue: (batch, env) => takeAlerts(batch, { ...env }),
-} satisfies ExportedHandler<ReconcilerEnv, AlertMessage>;
+} satisfies ExportedHandler<ReconcilerEnv>;

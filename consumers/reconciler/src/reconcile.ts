@@ -32,9 +32,7 @@ export async function reconcile(alert: AlertMessage, settings: Settings): Promis
           "two event types came for this job: inspect it, and reopen with the other type if that is the right one",
       };
     default:
-      // Of a newer ledger than this Worker knows; a person must see it, for not every alert comes again.
-      alert.reason satisfies never;
-      return { outcome: "unknown_reason", level: "error" };
+      return alert.reason satisfies never;
   }
 }
 
@@ -63,7 +61,7 @@ async function fetchEvent({ namespace, jobId, ring }: AlertMessage, settings: Se
       }
       const event = { type: job.eventType, body: job.body, source: "poll" } as const;
       const ingested = await settings.intake().ingest({ namespace, jobId, event });
-      return settled("ingested", ingested.outcome);
+      return nextAfter("ingested", ingested.outcome);
     }
     case "forbidden":
     case "unavailable":
@@ -76,11 +74,20 @@ async function fetchEvent({ namespace, jobId, ring }: AlertMessage, settings: Se
 
 async function dispatchAgain({ namespace, jobId, pending }: AlertMessage, settings: Settings): Promise<Next> {
   const sent = await settings.intake().redispatch({ namespace, jobId, pending });
-  return settled("redispatched", sent.outcome);
+  if (sent.outcome === "no_queue") return noQueue(sent.consumers ?? []);
+  return nextAfter("redispatched", sent.outcome);
 }
 
-/** What the receiver answered; what did not get through is tried again. */
-function settled(done: string, outcome: string): Next {
+/** Sent again it would be answered the same: only a person can bind the queue, or say that the consumer will never come. */
+function noQueue(consumers: string[]): Next {
+  const detail =
+    `the receiver has no queue for ${consumers.join(", ")}: bind it as DISPATCH_<CONSUMER>, ` +
+    "or abandon a consumer that is no more";
+  return { outcome: "no_queue", level: "error", detail };
+}
+
+/** By what the receiver answered; what did not get through is tried again. */
+function nextAfter(done: string, outcome: string): Next {
   const through = outcome === "accepted" || outcome === "redispatched" || outcome === "duplicate";
   return through
     ? { outcome: done, level: "info", detail: outcome }

@@ -9,7 +9,11 @@ import {
 
 export type Intake = {
   ingest(args: { namespace: string; jobId: string; event: LedgerEvent }): Promise<{ outcome: string }>;
-  redispatch(args: { namespace: string; jobId: string; pending: string[] }): Promise<{ outcome: string }>;
+  redispatch(args: { namespace: string; jobId: string; pending: string[] }): Promise<{
+    outcome: string;
+    /** Of `no_queue`: those who have none. */
+    consumers?: string[];
+  }>;
 };
 export type LedgerAdmin = {
   cancelExpectation(args: AdminCancelExpectationArgs): Promise<CancelExpectationOutcome>;

@@ -40,9 +40,7 @@ const Status = v.looseObject({ job_id: v.string(), status: v.string(), event: v.
 export async function status(api: SumeApi, jobId: string): Promise<StatusAnswer> {
   const answer = await call(api, "GET", jobId, "status");
   if ("kind" in answer) return answer;
-  if (new TextEncoder().encode(answer.body).length > MAX_EVENT_BODY_BYTES) {
-    return { kind: "unexpected", why: "the status is larger than an event may be" };
-  }
+  if (answer.body === null) return { kind: "unexpected", why: "the status is larger than an event may be" };
   let parsed: unknown;
   try {
     parsed = parseBody(answer.body);
@@ -65,23 +63,24 @@ export async function redeliver(api: SumeApi, jobId: string): Promise<RedeliverA
   return "kind" in answer ? answer : { kind: "asked" };
 }
 
+/** `body`: `null` for one that is longer than an event may be. */
 async function call(
   { apiUrl, apiKey, timeoutMs = DEFAULT_TIMEOUT_MS }: SumeApi,
   method: string,
   jobId: string,
   endpoint: string,
-): Promise<{ body: string } | { kind: "unknown_job" } | SumeTrouble> {
+): Promise<{ body: string | null } | { kind: "unknown_job" } | SumeTrouble> {
   const path = `/v1/jobs/${encodeURIComponent(jobId)}/${endpoint}`;
   const url = new URL(`${apiUrl.replace(/\/+$/, "")}${path}`);
   // A job id of dots would be taken for a step up the path.
   if (!url.pathname.endsWith(path)) return { kind: "unexpected", why: "the job id cannot stand in a URL" };
   let response: Response;
-  let body: string;
+  let body: string | null;
   try {
     // No redirect is followed: the key is for this origin.
     const headers = { authorization: `Bearer ${apiKey}`, accept: "application/json" };
     response = await fetch(url, { method, headers, redirect: "manual", signal: AbortSignal.timeout(timeoutMs) });
-    body = new TextDecoder("utf-8", { fatal: false, ignoreBOM: true }).decode(await response.arrayBuffer());
+    body = await readText(response);
   } catch (error) {
     const late = error instanceof Error && error.name === "TimeoutError";
     return { kind: "unavailable", why: late ? "no answer in time" : "no connection", retryAfterMs: 0 };
@@ -90,11 +89,22 @@ async function call(
   const { status: code } = response;
   if (code === 401 || code === 403) return { kind: "forbidden", status: code };
   // A 404 in the API's own form speaks of the job; one that is not JSON speaks of a wrong address.
-  if (code === 404 && isJson(body)) return { kind: "unknown_job" };
+  if (code === 404 && body !== null && isJson(body)) return { kind: "unknown_job" };
   if (code === 429 || code >= 500) {
     return { kind: "unavailable", why: `answered ${code}`, retryAfterMs: retryAfterMs(response) };
   }
   return { kind: "unexpected", why: `answered ${code}` };
+}
+
+/** `null`: it is longer than an event may be, and no more of it is read than tells so. */
+async function readText({ body }: Response): Promise<string | null> {
+  if (body === null) return "";
+  const reader = body.getReader({ mode: "byob" });
+  const most = MAX_EVENT_BODY_BYTES + 1;
+  const { value: bytes = new Uint8Array() } = await reader.readAtLeast(most, new Uint8Array(most));
+  if (bytes.length < most) return new TextDecoder("utf-8", { fatal: false, ignoreBOM: true }).decode(bytes);
+  await reader.cancel().catch(() => undefined);
+  return null;
 }
 
 /** RFC 9110: seconds or an HTTP date. */

@@ -64,4 +64,5 @@ export const TESTS = {
   archive: "test/unit/artifact-archive/store.test.ts",
   jobIndex: "test/system/consumers/job-index.test.ts",
   reconciler: "test/unit/reconciler/reconciler.test.ts",
+  sume: "test/unit/reconciler/sume.test.ts",
 } as const;

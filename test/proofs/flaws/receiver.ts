@@ -353,4 +353,27 @@ export const RECEIVER: readonly Flaw[] = [
     tests: [TESTS.reconciler],
     peer: "a swallowed error",
   },
+  {
+    name: "an answer of Sume's is read to its end before it is found too long",
+    file: "consumers/reconciler/src/sume.ts",
+    find: 'if (body === null) return "";',
+    replace:
+      'if (body === null) return "";\n  const text = await new Response(body).text();\n' +
+      "  if (text.length >= 0) return text.length > MAX_EVENT_BODY_BYTES ? null : text;",
+    tests: [TESTS.sume],
+  },
+  {
+    name: "a consumer without a queue is asked for again and again",
+    file: "consumers/reconciler/src/reconcile.ts",
+    find: 'if (sent.outcome === "no_queue") return',
+    replace: 'if (sent.outcome === "") return',
+    tests: [TESTS.reconciler],
+  },
+  {
+    name: "a message that is no alert comes again",
+    file: "consumers/reconciler/src/alerts.ts",
+    find: 'return { outcome: "malformed", level: "error", detail };',
+    replace: 'return { outcome: "malformed", level: "error", detail, retryAfterMs: 0 };',
+    tests: [TESTS.reconciler],
+  },
 ];

@@ -27,6 +27,11 @@ const ANSWERS: Record<string, (response: ServerResponse, jobId: string) => unkno
   html: (r) => r.writeHead(200, { "content-type": "text/html" }).end("<h1>Maintenance</h1>"),
   empty: (r) => r.writeHead(200).end(),
   huge: (r, job_id) => json(r, 200, { job_id, status: "completed", pad: "x".repeat(1_048_576) }),
+  /** Longer than it may be already, and never at its end. */
+  unending: (r, job_id) => {
+    r.writeHead(200, { "content-type": "application/json" });
+    r.write(`{"job_id":${JSON.stringify(job_id)},"status":"completed","pad":"${"x".repeat(1_048_576)}`);
+  },
   unauthorized: (r) => json(r, 401, {}),
   forbidden: (r) => json(r, 403, {}),
   unknown: (r) => json(r, 404, {}),

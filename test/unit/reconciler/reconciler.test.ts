@@ -17,7 +17,7 @@ const take = (verb: string, args: unknown) => {
 };
 const record = (verb: string) => async (args: unknown) => {
   take(verb, args);
-  return { outcome: String(answer) };
+  return { outcome: String(answer), consumers: ["gone", "job-index"] };
 };
 const intake = { ingest: record("ingest"), redispatch: record("redispatch") };
 
@@ -167,13 +167,19 @@ describe("not_finished", () => {
     ["queue_refused", "not_redispatched", 30],
     ["ledger_unavailable", "not_redispatched", 30],
     ["in_progress", "not_redispatched", 30],
-    ["no_queue", "not_redispatched", 30],
     ["unknown", "not_redispatched", 30],
   ])("the receiver answers %s", async (outcome, told, message) => {
     answer = outcome;
     expect(await reconcile([alert("job.a", "not_finished", 1, { pending })])).toEqual([message]);
     expect(calls).toEqual([["redispatch", { namespace: "default", jobId: "job.a", pending }]]);
     expect(lines).toMatchObject([{ level: message === null ? "info" : "error", outcome: told, detail: outcome }]);
+  });
+
+  test("a consumer without a queue is an error line that says what a person can do, and is not tried again", async () => {
+    answer = "no_queue";
+    expect(await reconcile([alert("job.a", "not_finished", 1, { pending })])).toEqual([null]);
+    expect(lines).toMatchObject([{ level: "error", outcome: "no_queue", jobId: "job.a" }]);
+    expect(lines[0]?.["detail"]).toMatch(/no queue for gone, job-index: bind it as DISPATCH_<CONSUMER>, or abandon /);
   });
 
   test("goes to the receiver of its own namespace, and names the binding that is missing", async () => {
@@ -222,23 +228,46 @@ test("a message that cannot be dealt with does not hold back the others", async 
   expect(await reconcile([broken, alert("job.f", "not_finished", 1)])).toEqual([30, null]);
 });
 
-test.each([
-  ["nothing", "null", "alert"],
-  ["a text", '"job.g"', "alert"],
-  ["no namespace", '{"jobId":"job.g","reason":"conflict"}', "conflict"],
-  ["a namespace that is no text", '{"namespace":7,"jobId":"job.g","reason":"conflict"}', "conflict"],
-])("an alert that cannot be read (%s) does not hold back the others", async (_, text, told) => {
-  answer = "redispatched";
-  const unreadable: AlertMessage = JSON.parse(text);
-  expect(await reconcile([unreadable, alert("job.h", "not_finished", 1)])).toEqual([30, null]);
-  expect(lines.filter(({ level }) => level === "error")).toMatchObject([{ event: told, outcome: "TypeError" }]);
-});
+describe("a message that is no alert: acknowledged with one error line that names its mistake", () => {
+  const whole = { namespace: "default", jobId: "job.g", reason: "not_finished", ring: 1, pending: [] };
 
-test("an alert of a kind that only a newer ledger sends is an error line, and done with", async () => {
-  const newer: AlertMessage = JSON.parse(
-    '{"namespace":"default","jobId":"job.i","reason":"bored","ring":1,"pending":[]}',
-  );
-  expect(await reconcile([newer])).toEqual([null]);
-  expect(calls).toEqual([]);
-  expect(lines).toMatchObject([{ level: "error", event: "bored", outcome: "unknown_reason", jobId: "job.i" }]);
+  test.each<[message: string, detail: string, named: object]>([
+    ["null", "the message must be Object", {}],
+    ['"job.g"', "the message must be Object", {}],
+    ["[]", "namespace is missing", {}],
+    ["{}", "namespace is missing", {}],
+    ['{"jobId":7}', "namespace is missing", {}],
+    [JSON.stringify({ ...whole, namespace: 7 }), "namespace must be string", { jobId: "job.g" }],
+    [JSON.stringify({ ...whole, namespace: "A:b" }), "namespace must match [a-z0-9-]{1,64}", { jobId: "job.g" }],
+    [
+      JSON.stringify({ ...whole, jobId: "j".repeat(513) }),
+      "jobId must have at most 512 bytes",
+      { namespace: "default" },
+    ],
+    [JSON.stringify({ ...whole, reason: "bored" }), "reason must be ", { namespace: "default", jobId: "job.g" }],
+    [JSON.stringify({ ...whole, ring: "1" }), "ring must be number", { jobId: "job.g" }],
+    [JSON.stringify({ ...whole, ring: 0 }), "ring must be >=1", { jobId: "job.g" }],
+    [JSON.stringify({ ...whole, pending: null }), "pending must be Array", { jobId: "job.g" }],
+    [JSON.stringify({ ...whole, pending: [7] }), "pending.0 must be string", { jobId: "job.g" }],
+  ])("%s", async (text, detail, named) => {
+    const unreadable: AlertMessage = JSON.parse(text);
+    expect(await reconcile([unreadable])).toEqual([null]);
+    expect(calls).toEqual([]);
+    expect(lines).toMatchObject([
+      { level: "error", event: "alert", outcome: "malformed", detail: expect.stringContaining(detail), ...named },
+    ]);
+  });
+
+  test("it does not hold back the others", async () => {
+    answer = "redispatched";
+    const unreadable: AlertMessage = JSON.parse("null");
+    expect(await reconcile([unreadable, alert("job.h", "not_finished", 1)])).toEqual([null, null]);
+    expect(calls).toHaveLength(1);
+  });
+
+  test("what a newer ledger adds to an alert is left alone", async () => {
+    const newer: AlertMessage = JSON.parse(JSON.stringify({ ...whole, more: true }));
+    expect(await reconcile([newer])).toEqual([null]);
+    expect(lines).toMatchObject([{ level: "info", event: "not_finished", outcome: "redispatched" }]);
+  });
 });

@@ -55,6 +55,7 @@ describe("status", () => {
     ["mistyped.1", unexpected("the status has no usable event")],
     ["other.1", unexpected("the status is of another job")],
     ["huge.1", unexpected("the status is larger than an event may be")],
+    ["unending.1", unexpected("the status is larger than an event may be")],
     ["..", unexpected("the job id cannot stand in a URL")],
     [".", unexpected("the job id cannot stand in a URL")],
   ])("of %s", async (jobId, answer) => {

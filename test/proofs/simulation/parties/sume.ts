@@ -137,5 +137,9 @@ function nameOf({ namespace, jobId }: JobKey): string {
 
 function response(status: number, body: string): object {
   const bytes = new TextEncoder().encode(body);
-  return { status, ok: status < 300, headers: new Headers(), arrayBuffer: () => Promise.resolve(bytes.buffer) };
+  const readAtLeast = (_: number, into: Uint8Array) => {
+    into.set(bytes);
+    return Promise.resolve({ value: into.subarray(0, bytes.length) });
+  };
+  return { status, ok: status < 300, headers: new Headers(), body: { getReader: () => ({ readAtLeast }) } };
 }

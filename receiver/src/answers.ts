@@ -1,5 +1,5 @@
-// The receiver's HTTP answers: success as JSON, errors as RFC 9457 problem details. Details name what to do. Of what was sent
-// they repeat nothing but the name of an encoding.
+// The receiver's HTTP answers: success as JSON, errors as RFC 9457 problem details. A detail says what to do. Of what
+// was sent it repeats nothing but the name of an encoding.
 
 import type { DeliveryOutcome } from "./delivery.ts";
 
@@ -32,7 +32,7 @@ export const misconfigured = () =>
     "The receiver lacks a setting; its log names it. The delivery can be repeated.",
   );
 
-/** What a delivery came to, as an answer to Sume: 2xx ends its attempts, 503 brings the next one. */
+/** The answer to Sume for a delivery's outcome: 2xx ends its attempts, 503 brings the next one. */
 export function answer(jobId: string, delivery: DeliveryOutcome, now: number): Response {
   switch (delivery.outcome) {
     case "accepted":
@@ -49,7 +49,7 @@ export function answer(jobId: string, delivery: DeliveryOutcome, now: number): R
     case "ledger_unavailable":
       return problem(503, "Ledger unavailable", `The ledger did not answer (${delivery.during}).`);
     case "unknown":
-      // A delivery brings its event, so the ledger cannot say this of one.
+      // Every delivery brings its event, so the ledger cannot answer this.
       return problem(500, "Internal error", "The ledger does not know the event it was given.");
     default:
       return delivery satisfies never;
@@ -57,6 +57,6 @@ export function answer(jobId: string, delivery: DeliveryOutcome, now: number): R
 }
 
 function capitalized(text: string): string {
-  // A field's name stays as it is spelled.
+  // A field's name keeps its spelling.
   return /^\w+_\w+ |^event /.test(text) ? text : text.charAt(0).toUpperCase() + text.slice(1);
 }

@@ -1,17 +1,18 @@
-// Reading a request's body as bytes, up to a limit, and what it says as a Sume event.
+// Reads a request's body as bytes, up to a limit, and the Sume event in it.
 
 import * as v from "valibot";
 import { describeIssue, EventType, JobId, MAX_EVENT_BODY_BYTES, parseBody } from "job-ledger/contract";
 
 /**
- * Bytes of the buffers that a body is read into, the next one when it has filled the last: a megabyte that is only announced
- * costs no more than the first. The byte over the limit tells that a body of unknown length is too long.
+ * Bytes of the buffers for a body: it moves to the next when it has filled one. So a megabyte that is only announced
+ * costs 64 KiB. The byte over the limit shows that a body of unknown length is too long.
  */
 const BUFFERS = [64 * 1_024, 256 * 1_024, MAX_EVENT_BODY_BYTES + 1] as const;
 
 /**
- * Reads the body behind `prefix`, in one buffer: to join the two later would take as long as to sign them. Each piece is read
- * into that buffer, so that small pieces cost no more than large ones. `null`: it is longer than the ledger stores.
+ * Reads the body behind `prefix`, in one buffer, because joining the two later would take as long as signing them. Each
+ * piece is read into that buffer, so that small pieces cost no more than large ones. `null`: the ledger stores no body
+ * so long.
  */
 export async function readBody(request: Request, prefix: Uint8Array): Promise<Uint8Array | null> {
   const declared = declaredLength(request);
@@ -23,7 +24,7 @@ export async function readBody(request: Request, prefix: Uint8Array): Promise<Ui
     const room = Math.min(bytes, declared ?? bytes);
     const buffer = new Uint8Array(prefix.length + room);
     buffer.set(read);
-    // Reading takes the buffer over, and hands it back with what was read.
+    // The read takes the buffer away, and gives it back filled.
     const { value } = await reader.readAtLeast(buffer.length - read.length, buffer.subarray(read.length));
     if (value === undefined) return read;
     read = new Uint8Array(value.buffer, 0, read.length + value.length);
@@ -33,7 +34,10 @@ export async function readBody(request: Request, prefix: Uint8Array): Promise<Ui
   return null;
 }
 
-/** The first coding in `Content-Encoding` that changes the bytes, shortened to what may be repeated; `null`: none does. */
+/**
+ * The first coding in `Content-Encoding` that changes the bytes, by its name if an answer may repeat it; `null`: none
+ * does.
+ */
 export function contentCoding({ headers }: Request): string | null {
   const codings = (headers.get("content-encoding") ?? "").split(",").map((coding) => coding.trim().toLowerCase());
   const first = codings.find((coding) => coding !== "" && coding !== "identity");
@@ -41,18 +45,18 @@ export function contentCoding({ headers }: Request): string | null {
   return /^[\w-]{1,32}$/.test(first) ? first : "that was sent";
 }
 
-/** `null`: none, or not a length. Over HTTP the runtime holds a sender to the length that it declares. */
+/** The `content-length`; `null` if it is missing or malformed. Over HTTP the runtime holds the sender to it. */
 function declaredLength({ headers }: Request): number | null {
   const text = headers.get("content-length");
   return text !== null && /^\d+$/.test(text) ? Number(text) : null;
 }
 
-/** `body` is the text of exactly the bytes received: nothing mended, no byte order mark stripped. */
+/** `body` is the text of exactly the bytes that came: nothing is mended, a byte order mark stays. */
 export type SumeEvent = { jobId: string; type: string; body: string };
 
 const Payload = v.looseObject({ job_id: JobId, event: EventType });
 
-/** The event in a verified body, or what is wrong with it, naming the field. */
+/** The event in a verified body, or what is wrong with it, with the field's name. */
 export function parseEvent(bytes: Uint8Array): SumeEvent | { problem: string } {
   let body: string;
   let payload: unknown;

@@ -1,9 +1,9 @@
-// The time one delivery may take. Sume gives up an attempt after 10 s, whatever hangs behind us; an answer of ours before
-// that tells it to try again, and tells its operators why.
+// The time that one delivery may take. Sume gives an attempt up after 10 s. An answer before that, whatever hangs
+// behind us, brings the next attempt and tells Sume's operators why.
 
 import { withTimeout } from "job-ledger/contract";
 
-/** Milliseconds from the request's arrival to our answer, at the latest. */
+/** Milliseconds, at most, from a request's arrival to our answer. */
 export const ANSWER_WITHIN_MS = 8_000;
 
 export class Deadline {
@@ -13,12 +13,15 @@ export class Deadline {
     this.#at = Date.now() + ms;
   }
 
-  /** Milliseconds until then; below 0 afterwards. */
+  /** Milliseconds that are left; below 0 when the time is up. */
   leftMs(): number {
     return this.#at - Date.now();
   }
 
-  /** The promise's outcome, if it comes in time; its effect, if it comes later, is found by the next attempt. Throws else. */
+  /**
+   * The promise's outcome. What it does later, the next attempt finds.
+   * @throws {TimeoutError} if the time is up first, and what the promise throws.
+   */
   within<T>(promise: Promise<T>): Promise<T> {
     return withTimeout(promise, this.leftMs());
   }

@@ -1,6 +1,5 @@
-// The one path of an event through the receiver, whether it came by HTTP, by `Intake.ingest` or again by
-// `Intake.redispatch`: claim, one message to every consumer's queue, complete. Outcomes are values; the callers turn them
-// into answers.
+// The one path of an event through the receiver: claim, one message to every consumer's queue, complete. HTTP,
+// `Intake.ingest` and `Intake.redispatch` all take it. Outcomes are values; the callers turn them into answers.
 
 import {
   type ClaimOutcome,
@@ -13,22 +12,22 @@ import {
 import { Deadline } from "./deadline.ts";
 import type { DispatchQueues } from "./settings.ts";
 
-/** Milliseconds. Longer than Sume's 10 s timeout, shorter than its 30 s delay: its next retry can take over from a dead one. */
+/** Milliseconds: longer than Sume's 10 s timeout, shorter than its 30 s delay, so that the next retry can take over. */
 const LEASE_MS = 15_000;
-/** Milliseconds to wait for another delivery of the same event that is being worked on, at most. */
+/** Milliseconds, at most, that a delivery waits while another one of its event holds the claim. */
 const WAIT_MS = 5_000;
-/** Milliseconds of the delivery's time that a wait leaves, for whoever gets the claim has still to dispatch and complete. */
+/** Milliseconds of its time that a delivery does not wait: with the claim it must still dispatch and complete. */
 const RESERVE_MS = 2_000;
-/** Milliseconds for giving the claim back after a failure: with the delivery's 8 s still within Sume's 10. */
+/** Milliseconds to give the claim back after a failure; they follow the delivery's 8 s and end before Sume's 10. */
 const RELEASE_WITHIN_MS = 1_000;
 
-/** Milliseconds from our answer: the platform ends background work after 30 s, and a lease has ended by then as well. */
+/** Milliseconds after our answer to give back a late claim: longer than its lease, shorter than the platform's 30 s. */
 const GIVE_BACK_WITHIN_MS = 20_000;
 
 export type DeliveryOutcome =
   /** Every queue took its message, and the ledger knows it. */
   | { outcome: "accepted"; dispatchedTo: string[]; attempt: number }
-  /** An earlier delivery was accepted, or failed for good. */
+  /** The receiver's claim is completed, or failed for good. */
   | {
       outcome: "duplicate";
       claim: Exclude<ClaimOutcome, { outcome: "claimed" }> & { outcome: "completed" | "failed" };
@@ -37,9 +36,9 @@ export type DeliveryOutcome =
   | { outcome: "in_progress"; retryAt: number; attempt: number }
   /** These consumers' queues refused their message, or did not answer; the claim was released. */
   | { outcome: "queue_refused"; consumers: string[]; attempt: number }
-  /** The ledger did not answer, or not in time, or no longer knew our claim when all was sent. */
+  /** The ledger did not answer in time, or our claim was stale when all was sent. */
   | { outcome: "ledger_unavailable"; during: "claim" | "complete"; error: string; attempt?: number }
-  /** There is no event: none was brought and the ledger holds none. */
+  /** The call brought no event, and the ledger holds none. */
   | { outcome: "unknown" };
 
 export async function deliver(
@@ -51,7 +50,7 @@ export async function deliver(
 ): Promise<DeliveryOutcome & { conflict?: Conflict }> {
   const token = crypto.randomUUID();
   const waitMs = Math.max(0, Math.min(WAIT_MS, deadline.leftMs() - RESERVE_MS));
-  // No limit of attempts: the receiver never gives a job up by itself.
+  // No limit of attempts: the receiver never gives a job up.
   const args = { jobId, ...(event && { event }), token, leaseMs: LEASE_MS, waitMs, maxAttempts: null };
   const claiming = Promise.try(() => ledger.claim(args));
   let claimed: ClaimOutcome;
@@ -81,7 +80,7 @@ export async function deliver(
   }
 }
 
-/** A claim that is granted after our time is up would be held by nobody who works on it, until its lease ends. */
+/** Releases a claim that is granted after our time is up: nobody would work on it until its lease ends. */
 async function giveBackLate(
   ledger: LedgerBinding,
   claiming: Promise<ClaimOutcome>,
@@ -92,11 +91,11 @@ async function giveBackLate(
     if (claimed.outcome !== "claimed") return;
     await ledger.release({ jobId, token, error: "the claim was granted after the time for an answer" });
   } catch {
-    // It was not granted, or the end of its lease does the same.
+    // The claim was not granted, or the end of its lease frees it.
   }
 }
 
-/** One message to each named consumer's queue. Answers the names of those that did not take it. */
+/** Sends one message to each named consumer's queue. Answers the consumers whose queue did not take it. */
 export async function dispatch(
   queues: DispatchQueues,
   jobId: string,
@@ -128,7 +127,7 @@ async function dispatchClaimed(
   const refused = await dispatch(queues, jobId, consumers, deadline);
   if (refused.length > 0) {
     const error = `these consumers' queues did not take their message: ${refused.join(", ")}`;
-    // Free at once: a copy that waits in the ledger takes over. If this call fails, the end of the lease does the same.
+    // A copy that waits in the ledger takes over at once. If this call fails, the end of the lease frees the claim.
     const soon = new Deadline(RELEASE_WITHIN_MS); // a queue that hung has used up the delivery's own time
     await soon.within(ledger.release({ jobId, token, error })).catch(() => undefined);
     return { outcome: "queue_refused", consumers: refused, attempt };

@@ -1,9 +1,9 @@
-// HMAC-SHA256 over Sume's signed bytes, and the import of secrets, once per isolate.
+// HMAC-SHA256 over the bytes that Sume signs. Each secret is imported once per isolate.
 
 const encoder = new TextEncoder();
 const keys = new Map<string, CryptoKey>();
 
-/** The key of a secret. A rotated secret's key stays until the isolate ends: there are a handful in an isolate's life. */
+/** The key of a secret. The key of a retired secret stays until the isolate ends, for an isolate meets few secrets. */
 export async function importKey(secret: string): Promise<CryptoKey> {
   const known = keys.get(secret);
   if (known !== undefined) return known;
@@ -13,7 +13,7 @@ export async function importKey(secret: string): Promise<CryptoKey> {
   return key;
 }
 
-/** What Sume signs before the body's bytes. */
+/** The bytes that Sume signs before the body's. */
 export function signedPrefix(timestamp: string): Uint8Array {
   return encoder.encode(`${timestamp}.`);
 }

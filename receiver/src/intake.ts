@@ -1,5 +1,5 @@
-// The receiver's RPC side, for trusted Workers such as the reconciler: an event learned by other means, and a job whose
-// messages should go out again. Holding a binding to it is the permission.
+// The receiver's RPC side, for trusted Workers such as the reconciler. It takes an event that was learned by other
+// means, and sends a job's messages again. Holding a binding to it is the permission.
 
 import { WorkerEntrypoint } from "cloudflare:workers";
 import {
@@ -23,7 +23,7 @@ const IngestArgs = v.strictObject({ namespace: Name, jobId: JobId, event: Ledger
 const RedispatchArgs = v.strictObject({
   namespace: Name,
   jobId: JobId,
-  // More than one receiver's consumers, should a namespace have several; a Worker may send about a thousand messages.
+  // A namespace may have several receivers, each with its consumers. A Worker may send about a thousand messages.
   pending: v.pipe(v.array(Name), v.maxLength(10 * MAX_DISPATCHED_TO)),
 });
 
@@ -31,14 +31,14 @@ export type IngestArgs = v.InferInput<typeof IngestArgs>;
 export type RedispatchArgs = v.InferInput<typeof RedispatchArgs>;
 export type RedispatchOutcome =
   | DeliveryOutcome
-  /** The receiver's own part was done; messages went to those of `pending` that have a queue here. */
+  /** The receiver's own claim had ended; messages went to those of `pending` that have a queue here. */
   | { outcome: "redispatched"; dispatchedTo: string[] }
-  /** None of `pending` has a queue here: the log names the bindings to add. */
+  /** None of `pending` has a queue here; the log names the bindings to add. */
   | { outcome: "no_queue"; consumers: string[] };
 
 export class Intake extends WorkerEntrypoint<ReceiverEnv> {
   /**
-   * Takes an event that did not come by webhook, as if it had: recorded, dispatched to every consumer, completed.
+   * Takes an event that did not come by webhook as if it had: records it, dispatches it to every consumer, completes.
    * @throws {LedgerError} `invalid_argument` or `too_large`, also for another namespace than this receiver's.
    */
   async ingest(args: IngestArgs): Promise<DeliveryOutcome> {
@@ -50,8 +50,8 @@ export class Intake extends WorkerEntrypoint<ReceiverEnv> {
   }
 
   /**
-   * Sends a job's messages again from the event that the ledger holds: to every consumer where the receiver's own claim is
-   * not completed, else to `pending` only.
+   * Sends a job's messages again; the ledger holds its event. They go to `pending` only if the receiver's own claim is
+   * completed or failed, else to every consumer.
    * @throws {LedgerError} `invalid_argument` or `too_large`, also for another namespace than this receiver's.
    */
   async redispatch(args: RedispatchArgs): Promise<RedispatchOutcome> {

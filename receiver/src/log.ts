@@ -1,4 +1,4 @@
-// The receiver's log line for a delivery, by whichever way it came.
+// The receiver's log line for a delivery, whichever way it came.
 
 import { type Conflict, identify, type Identity, type LedgerBinding, log, UNKNOWN } from "job-ledger/contract";
 import type { Deadline } from "./deadline.ts";
@@ -6,7 +6,9 @@ import type { DeliveryOutcome } from "./delivery.ts";
 
 export const WORKER = "receiver";
 
-/** An error line where something is down, though the delivery comes again. A conflict is told by the ledger, once. */
+/**
+ * Writes an error line where something is down, though the delivery comes again. The ledger alerts a conflict, once.
+ */
 export function logDelivery(
   event: string,
   { jobId, type }: { jobId: string; type?: string },
@@ -39,7 +41,7 @@ export function logDelivery(
   );
 }
 
-/** Who this receiver is to the ledger; «unknown» where the ledger does not say so in time. */
+/** Who this receiver is to the ledger; «unknown» if the ledger does not answer in time. */
 export function identifyWithin(deadline: Deadline, ledger: LedgerBinding): Promise<Identity> {
   return deadline.within(identify(ledger)).catch(() => UNKNOWN);
 }

@@ -4,8 +4,8 @@ import { type JobMessage, MAX_DISPATCHED_TO, Name, SettingsError } from "job-led
 import * as v from "valibot";
 
 /**
- * Sume's tenth attempt begins 360 s after its first (9 attempts of up to 10 s, 9 delays of 30 s), and whether it is signed anew
- * is not documented. The rest is for clocks that differ.
+ * Sume's tenth attempt begins up to 360 s after the first: 9 attempts of 10 s, 9 delays of 30 s. It is not documented
+ * whether it is signed anew. The rest is for clocks that differ.
  */
 const DEFAULT_TOLERANCE_SECONDS = 600;
 const DISPATCH_PREFIX = "DISPATCH_";
@@ -13,7 +13,7 @@ const DISPATCH_PREFIX = "DISPATCH_";
 export type SignatureSettings = {
   /** Live secrets, newest first; at least one. */
   secrets: readonly string[];
-  /** How old a delivery's timestamp may be. */
+  /** How old a delivery's timestamp may be; `signature.ts` says how far ahead. */
   toleranceSeconds: number;
 };
 
@@ -41,7 +41,7 @@ export function readSignatureSettings(env: Record<string, unknown>): SignatureSe
 /**
  * Every queue producer bound as `DISPATCH_<CONSUMER>`, under the consumer's name: DISPATCH_ARTIFACT_ARCHIVE is
  * `artifact-archive`. The name decides; what a binding is cannot be seen from its properties.
- * @throws {SettingsError} when there is none, one is malformed, or there are more than the ledger lets a job be dispatched to.
+ * @throws {SettingsError} if there is none, if one is malformed, or if the ledger takes no job dispatched to so many.
  */
 export function readDispatchQueues(env: Record<string, unknown>): DispatchQueues {
   const queues = new Map<string, JobQueue>();
@@ -73,7 +73,7 @@ function isUsableSecret(value: unknown): value is string {
   return typeof value === "string" && value.trim() !== "";
 }
 
-/** Rules out variables. No more can be told: of a service binding every property looks like a function. */
+/** Rules out variables. More cannot be told: every property of a service binding looks like a function. */
 function isQueue(binding: unknown): binding is JobQueue {
   return typeof binding === "object" && binding !== null;
 }

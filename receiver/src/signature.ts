@@ -1,5 +1,5 @@
-// Sume's webhook signature: a pure check of two headers and the raw bytes against the live secrets, at a given time. Header
-// forms and the signed bytes are those of Sume's documentation (design, section 6).
+// Checks Sume's webhook signature: two headers and the raw bytes, against the live secrets, at a given time. Pure. The
+// forms of the headers and the signed bytes are those that Sume documents.
 
 import { sign } from "./hmac.ts";
 
@@ -9,13 +9,15 @@ export type SignatureCheck =
   | { valid: true }
   /** Forged, malformed, or signed with a secret that is not live. */
   | { valid: false; outcome: "unauthorized"; reason: string }
-  /** Signed by a live secret, and refused for its age alone. `seconds`: from its timestamp to now, or from now to it. */
+  /** Signed with a live secret, and refused for its age alone. `seconds`: between its timestamp and now. */
   | { valid: false; outcome: "too_old" | "too_early"; reason: string; seconds: number };
 
 export type SignedRequest = {
   /** `x-sume-webhook-timestamp`: unix seconds, digits only. */
   timestamp: string | null;
-  /** `x-sume-webhook-signature`: entries `sume-v1=<64 lower-case hex>`, comma-separated, one per secret live at Sume. */
+  /**
+   * `x-sume-webhook-signature`: entries `sume-v1=<64 lower-case hex>`, comma-separated, one per secret live at Sume.
+   */
   signature: string | null;
   /** `signedPrefix` of the timestamp, and the body's bytes. */
   signed: Uint8Array;
@@ -24,16 +26,16 @@ export type SignedRequest = {
 const VERSION = "sume-v1=";
 const ENTRY_LENGTH = 72;
 const HAS_ENTRY = /(^|,)\s*sume-v1=[0-9a-f]{64}\s*(,|$)/;
-/** Digits; enough for any second that a tolerance could reach, few enough to be exact as a number. */
+/** 12 digits hold any second that a tolerance could reach, and are exact as a number. */
 const TIMESTAMP = /^\d{1,12}$/;
 
-/** How far a timestamp may be ahead of now: Sume signs what it sends at once, so only the clocks can differ. */
+/** How far ahead of now a timestamp may be: Sume signs before it sends, so only clocks that differ explain it. */
 const MAX_AHEAD_SECONDS = 300;
 
 /**
- * Valid when one entry matches one of `keys`, and the timestamp is at most `toleranceSeconds` old and not far ahead. The
- * signature is checked whatever the age, to tell a late delivery of Sume's from a forged one. Entries of another form or
- * version are passed over. Each key signs the body once, however many entries there are.
+ * Valid if one entry matches one of `keys`, and the timestamp is at most `toleranceSeconds` old and not far ahead. The
+ * signature is checked whatever the age, to tell a late delivery from a forged one. Entries of another form or version
+ * are passed over. Each key signs the body once, however many entries there are.
  */
 export async function checkSignature(
   { timestamp, signature, signed }: SignedRequest,
@@ -70,7 +72,7 @@ function checkAge(seconds: number, toleranceSeconds: number): SignatureCheck {
   return { valid: true };
 }
 
-/** Where entries of the right length begin. */
+/** The positions at which entries of the right length begin. */
 function startsOfEntries(header: string): number[] {
   const starts: number[] = [];
   let position = 0;
@@ -82,15 +84,15 @@ function startsOfEntries(header: string): number[] {
   return starts;
 }
 
-/** A byte for each character; what is not ASCII is in no entry that could match. */
+/** One byte for each character. A character that is not ASCII is in no entry that could match. */
 function asciiBytes(text: string): Uint8Array {
   const bytes = encoder.encode(text);
   return bytes.length === text.length ? bytes : encoder.encode(text.replaceAll(/[^ -~]/g, "?"));
 }
 
 /**
- * Whether `expected` stands at `start`, found out in a time that does not depend on where it differs. Not by `timingSafeEqual`:
- * its call takes longer than the comparison, and anybody may send a header full of entries.
+ * Whether `expected` stands at `start`. The time it takes does not depend on where they differ. A call of
+ * `timingSafeEqual` would take longer than the comparison, and anybody may send a header full of entries.
  */
 function isSame(header: Uint8Array, start: number, expected: Uint8Array): boolean {
   let difference = 0;

@@ -1,5 +1,5 @@
-// A delivery by HTTP: route, verify, parse, hand on, answer. The signature is checked on the raw bytes before anything in
-// them is believed; a forged delivery never reaches the ledger.
+// A delivery by HTTP: route, verify, parse, hand on, answer. The signature is checked on the raw bytes before anything
+// in them is believed, so a forged delivery never reaches the ledger.
 
 import { errorName, log, MAX_EVENT_BODY_BYTES } from "job-ledger/contract";
 import * as answers from "./answers.ts";
@@ -55,12 +55,12 @@ export async function receive(request: Request, env: ReceiverEnv, ctx: Execution
   const brought = { type, body: event.body, source: "webhook" } as const;
   const identity = identifyWithin(deadline, env.LEDGER);
   const delivery = await deliver(env.LEDGER, queues, { jobId, event: brought }, deadline, ctx);
-  // Only the log line needs to know who we are; the answer does not wait for it.
+  // Only the log line needs to know who we are, so the answer does not wait for it.
   ctx.waitUntil(identity.then((who) => logDelivery("delivery", { jobId, type }, who, delivery)));
   return answers.answer(jobId, delivery, Date.now());
 }
 
-/** An error line, with the job's id: Sume's own attempts may all be refused so, and then a person must redeliver. */
+/** Writes an error line with the job's id: if all of Sume's attempts are refused so, a person must redeliver. */
 function refusedForAge(
   { outcome, reason, seconds }: Extract<SignatureCheck, { outcome: "too_old" | "too_early" }>,
   event: ReturnType<typeof parseEvent>,

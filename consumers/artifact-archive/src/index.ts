@@ -1,11 +1,12 @@
-// A consumer of the job ledger: copies what a completed job made to R2, once, under keys made of the job and the artifact's
-// place in the event. It fetches from listed origins only. What is tried again and what is given up: README.md.
+// A consumer of the job ledger: copies to R2 what a completed job made, once. A key is made of the job and the
+// artifact's place in the event. It fetches from listed origins only. The README says what is tried again and what is
+// given up.
 
 import { consume, type Job, type JobMessage, NonRetryableError } from "job-ledger/client";
 
-/** Milliseconds for a job, less than an invocation's 15 minutes: a stalled download must end as a recorded error. */
+/** Milliseconds for a job. A stalled download must end as a recorded error, so less than an invocation's 15 minutes. */
 const JOB_TIMEOUT_MS = 10 * 60_000;
-/** Bytes, R2's smallest part: what is held of a body without a length, for up to ten jobs at once in 128 MB. */
+/** Bytes that are held of a body without a length: R2's smallest part, for ten jobs at once fit into 128 MB. */
 const PART_BYTES = 5 * 1024 * 1024;
 
 export default {
@@ -17,7 +18,7 @@ async function archive(job: Job, { ARTIFACTS, ARTIFACT_ORIGINS, MAX_ARTIFACT_BYT
   const [origins, limit] = [ARTIFACT_ORIGINS.split(/\s*,\s*/), Number(MAX_ARTIFACT_BYTES)];
   if (origins.some((text) => URL.parse(text)?.origin !== text)) throw new Error("ARTIFACT_ORIGINS must be origins");
   if (!(limit > 0)) throw new Error("MAX_ARTIFACT_BYTES must be a number of bytes");
-  // Escaped: R2 takes texts that are equivalent in Unicode for one key. An id too long for a key of 1,024 bytes is encoded.
+  // Escaped, because R2 takes equivalent Unicode texts for one key. An id too long for a key of 1,024 bytes is encoded.
   const [escaped, bytes] = [encodeURIComponent(job.jobId), new TextEncoder().encode(job.jobId)];
   const prefix = escaped.length <= 1_000 ? `${escaped}/` : `=${bytes.toBase64({ alphabet: "base64url" })}/`;
   const signal = AbortSignal.any([job.signal, AbortSignal.timeout(JOB_TIMEOUT_MS)]);
@@ -30,13 +31,13 @@ async function archive(job: Job, { ARTIFACTS, ARTIFACT_ORIGINS, MAX_ARTIFACT_BYT
   return { prefix, count };
 }
 
-/** Every string at a key `url` or `…_url`, in the order of the event. */
+/** Every string at a key `url` or `…_url`, in the event's order. */
 function urlsIn(value: unknown, key = ""): string[] {
   if (typeof value === "string") return /(^|_)url$/.test(key) ? [value] : [];
   return value instanceof Object ? Object.entries(value).flatMap(([name, inner]) => urlsIn(inner, name)) : [];
 }
 
-/** Follows a few redirects, by hand: each must be to a listed origin. Only a 200 is a whole artifact. */
+/** Follows a few redirects by hand, for each must be to a listed origin. Only a 200 is a whole artifact. */
 async function open(url: URL, origins: string[], signal: AbortSignal, redirects = 3): Promise<Response> {
   if (!origins.includes(url.origin)) throw new NonRetryableError(`redirected to ${url.origin}, which is not listed`);
   const response = await fetch(url, { redirect: "manual", signal });
@@ -56,7 +57,7 @@ async function store(bucket: R2Bucket, key: string, { headers, body }: Response,
     if (length !== null || body === null) return await bucket.put(key, body, options);
     return await storeInParts(await bucket.createMultipartUpload(key, options), body, limit);
   } catch (error) {
-    await body?.cancel().catch(() => undefined); // one that is not read to its end would keep its connection
+    await body?.cancel().catch(() => undefined); // a body that is not read keeps its connection
     throw error;
   }
 }
@@ -74,7 +75,7 @@ async function storeInParts(upload: R2MultipartUpload, body: ReadableStream, lim
     return await upload.complete(parts);
   } catch (error) {
     reader.releaseLock();
-    await upload.abort().catch(() => undefined); // its parts would be kept, and paid for, for a week
+    await upload.abort().catch(() => undefined); // R2 would keep its parts for a week, and charge for them
     throw error;
   }
 }

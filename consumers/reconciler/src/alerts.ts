@@ -1,4 +1,5 @@
-// A batch of the ledger's alerts: each message is checked, reconciled, logged in one line, and acked or retried by itself.
+// Takes a batch of the ledger's alerts. Each message is checked, reconciled, logged in one line, and acked or retried
+// by itself.
 
 import { type AlertMessage, describeIssue, errorName, JobId, log, Name, SettingsError } from "job-ledger/contract";
 import * as v from "valibot";
@@ -8,7 +9,7 @@ import { type Bindings, readSettings } from "./settings.ts";
 /** Seconds; the longest delay that a queue takes. */
 const LONGEST_DELAY_S = 12 * 60 * 60;
 
-/** An alert as this Worker knows it; what a newer ledger adds is left alone. */
+/** An alert as this Worker knows it. Fields that a newer ledger adds are ignored. */
 const Alert = v.object({
   namespace: Name,
   jobId: JobId,
@@ -17,7 +18,7 @@ const Alert = v.object({
   pending: v.array(Name),
 }) satisfies v.GenericSchema<unknown, AlertMessage>;
 
-/** Of a message that is no alert, what may still tell a person whose it was. */
+/** The fields of a malformed message that can still tell a person which job it was about. */
 const Named = v.fallback(
   v.object({ namespace: v.fallback(v.optional(Name), undefined), jobId: v.fallback(v.optional(JobId), undefined) }),
   {},
@@ -43,19 +44,22 @@ async function reconciled(alert: AlertMessage, env: Bindings): Promise<Next> {
   try {
     return await reconcile(alert, readSettings(env, alert.namespace));
   } catch (error) {
-    // A mistake in the configuration names what to set; of any other error only the name is known to be harmless.
+    // The message of a SettingsError names what to set. Of any other error only the name is known to be harmless.
     const detail = error instanceof SettingsError ? error.message : undefined;
     return { outcome: errorName(error), level: "error", detail, retryAfterMs: 0 };
   }
 }
 
-/** It is as malformed the next time; a person must see it, for not every alert comes again. */
+/** The message would be as malformed the next time. A person must see it, for not every alert comes again. */
 function malformed(issue: v.BaseIssue<unknown>): Next {
   const detail = `${v.getDotPath(issue) ?? "the message"} ${describeIssue(issue)}`;
   return { outcome: "malformed", level: "error", detail };
 }
 
-/** What was asked for, but not less than half a minute, then one, then two: a queue retried at once would be a busy loop. */
+/**
+ * The pause that was asked for, but at least half a minute, then one, then two: without one the queue would be a busy
+ * loop.
+ */
 function delaySeconds(ms: number, attempts: number): number {
   return Math.min(Math.max(Math.ceil(ms / 1_000), 30 * 2 ** (attempts - 1)), LONGEST_DELAY_S);
 }

@@ -1,23 +1,23 @@
-// What to do about an alert. Everything it starts may be done twice: alerts come at least once, and again until the job is
-// finished.
+// What to do about an alert. Everything that it starts may be done twice: an alert comes at least once, and others
+// follow until the job is finished.
 
 import type { AlertMessage } from "job-ledger/contract";
 import type { Settings } from "./settings.ts";
 import { redeliver, status, type SumeTrouble } from "./sume.ts";
 
-/** For the log, and whether the message must come again before the job's object rings next. */
+/** What the log says, and whether the message must come again before the job's object rings next. */
 export type Next = {
   outcome: string;
   level: "info" | "error";
   detail?: string | undefined;
-  /** Milliseconds; absent: done with. */
+  /** Milliseconds until the message comes again; absent: it does not. */
   retryAfterMs?: number;
 };
 
-/** From this ring on a job that Sume does not know is given up: a status may lag behind a job's start, but not so long. */
+/** At this ring a job that Sume does not know is given up: its status may lag behind its start, but not so long. */
 const GIVE_UP_UNKNOWN_AT_RING = 3;
 
-/** @throws {SettingsError} naming what is not configured, and what the bindings throw. */
+/** @throws {SettingsError} for what is not configured, and what the bindings throw. */
 export async function reconcile(alert: AlertMessage, settings: Settings): Promise<Next> {
   switch (alert.reason) {
     case "not_arrived":
@@ -41,7 +41,7 @@ async function fetchEvent({ namespace, jobId, ring }: AlertMessage, settings: Se
   const job = await status(api, jobId);
   switch (job.kind) {
     case "not_ended":
-      // Of what came from outside only what looks like a state is logged.
+      // It came from outside: it is logged only if it looks like a state.
       return {
         outcome: "not_ended",
         level: "info",
@@ -54,7 +54,7 @@ async function fetchEvent({ namespace, jobId, ring }: AlertMessage, settings: Se
     }
     case "ended": {
       if (ring === 1) {
-        // The real, signed event through the front door. If that does not work either, the next ring ingests.
+        // The real, signed event comes through the front door. If it does not, the next ring ingests the status.
         const asked = await redeliver(api, jobId);
         if (asked.kind === "asked") return { outcome: "asked_to_redeliver", level: "info" };
         return asked.kind === "unknown_job" ? { outcome: "not_redelivered", level: "error" } : trouble(asked, keyName);
@@ -78,7 +78,9 @@ async function dispatchAgain({ namespace, jobId, pending }: AlertMessage, settin
   return nextAfter("redispatched", sent.outcome);
 }
 
-/** Sent again it would be answered the same: only a person can bind the queue, or say that the consumer will never come. */
+/**
+ * Asked again the receiver would answer the same. Only a person can bind the queue, or end the wait for the consumer.
+ */
 function noQueue(consumers: string[]): Next {
   const detail =
     `the receiver has no queue for ${consumers.join(", ")}: bind it as DISPATCH_<CONSUMER>, ` +
@@ -86,7 +88,7 @@ function noQueue(consumers: string[]): Next {
   return { outcome: "no_queue", level: "error", detail };
 }
 
-/** By what the receiver answered; what did not get through is tried again. */
+/** What follows from the receiver's answer: what did not get through is tried again. */
 function nextAfter(done: string, outcome: string): Next {
   const through = outcome === "accepted" || outcome === "redispatched" || outcome === "duplicate";
   return through

@@ -11,23 +11,23 @@ export type Intake = {
   ingest(args: { namespace: string; jobId: string; event: LedgerEvent }): Promise<{ outcome: string }>;
   redispatch(args: { namespace: string; jobId: string; pending: string[] }): Promise<{
     outcome: string;
-    /** Of `no_queue`: those who have none. */
+    /** With `no_queue`: the consumers that have none. */
     consumers?: string[];
   }>;
 };
 export type LedgerAdmin = {
   cancelExpectation(args: AdminCancelExpectationArgs): Promise<CancelExpectationOutcome>;
 };
-/** The environment: what is named after a namespace is looked up by its name. */
+/** The environment. A binding or secret that is named after a namespace is looked up by its name. */
 export type Bindings = { LEDGER_ADMIN: LedgerAdmin; [name: string]: unknown };
-/** What only some alerts need is read when they do, so that an alert never fails for a setting that it does not use. */
+/** The functions read a setting when an alert needs it: no alert fails for a setting that it does not use. */
 export type Settings = {
   sume(): { apiUrl: string; apiKey: string; keyName: string };
   intake(): Intake;
   admin: LedgerAdmin;
 };
 
-/** The functions throw a `SettingsError` for what is missing or malformed. */
+/** What it answers throws a `SettingsError` for a setting that is missing or malformed. */
 export function readSettings(env: Bindings, namespace: string): Settings {
   const suffix = namespace.toUpperCase().replaceAll("-", "_");
   return {
@@ -57,7 +57,7 @@ function isText(value: unknown): value is string {
   return typeof value === "string" && value.trim() !== "";
 }
 
-/** By its name it is a receiver's `Intake`; what a binding is cannot be seen from its properties. */
+/** Its name says that it is a receiver's `Intake`; the properties of a binding do not show what it is. */
 function isBinding(value: unknown): value is Intake {
   return typeof value === "object" && value !== null;
 }

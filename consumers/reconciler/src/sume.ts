@@ -1,5 +1,5 @@
-// A client for the two endpoints of Sume's API that the backup needs: a job's status, and asking for its webhook again.
-// Whatever the other side does becomes one of a few answers; nothing here throws, retries or logs.
+// A client for the two endpoints of Sume's API that the backup needs: one tells a job's status, one sends its webhook
+// again. Whatever Sume does becomes one of a few answers; nothing here throws, retries or logs.
 
 import { EventType, MAX_EVENT_BODY_BYTES, parseBody } from "job-ledger/contract";
 import * as v from "valibot";
@@ -9,21 +9,21 @@ const DEFAULT_TIMEOUT_MS = 10_000;
 export type SumeApi = {
   apiUrl: string;
   apiKey: string;
-  /** Milliseconds for a call, its answer's body included; 10 s by default. */
+  /** Milliseconds for a call, until its answer is read; 10 s by default. */
   timeoutMs?: number;
 };
 
-/** What went wrong with a call, whichever it was. */
+/** What went wrong with either call. */
 export type SumeTrouble =
   /** 401 or 403: the key is wrong, or may not do this. */
   | { kind: "forbidden"; status: number }
-  /** 429, 5xx, or no answer in time: worth trying again, not before `retryAfterMs` where Sume named one. */
+  /** 429, 5xx, or no answer in time: try again, after `retryAfterMs` if Sume named a time. */
   | { kind: "unavailable"; why: string; retryAfterMs: number }
-  /** An answer that is not what the API documents. */
+  /** The answer is none that the API documents. */
   | { kind: "unexpected"; why: string };
 
 export type StatusAnswer =
-  /** `body` is the answer's text as it came, to be kept as the event's. */
+  /** `body` is the answer's text as it came; it becomes the event's. */
   | { kind: "ended"; eventType: string; body: string }
   | { kind: "not_ended"; state: string }
   | { kind: "unknown_job" }
@@ -31,7 +31,7 @@ export type StatusAnswer =
 
 export type RedeliverAnswer = { kind: "asked" } | { kind: "unknown_job" } | SumeTrouble;
 
-/** The states in which a job has ended. Every other one, also one not known here, is «not ended»: the alert comes again. */
+/** The states in which a job has ended. Any other one, also an unknown one, is «not ended»: the alert comes again. */
 const ENDED = new Set(["completed", "failed", "canceled", "expired"]);
 
 const Status = v.looseObject({ job_id: v.string(), status: v.string(), event: v.nullish(EventType) });
@@ -63,7 +63,7 @@ export async function redeliver(api: SumeApi, jobId: string): Promise<RedeliverA
   return "kind" in answer ? answer : { kind: "asked" };
 }
 
-/** `body`: `null` for one that is longer than an event may be. */
+/** `body` is `null` if it is longer than an event may be. */
 async function call(
   { apiUrl, apiKey, timeoutMs = DEFAULT_TIMEOUT_MS }: SumeApi,
   method: string,
@@ -72,12 +72,12 @@ async function call(
 ): Promise<{ body: string | null } | { kind: "unknown_job" } | SumeTrouble> {
   const path = `/v1/jobs/${encodeURIComponent(jobId)}/${endpoint}`;
   const url = new URL(`${apiUrl.replace(/\/+$/, "")}${path}`);
-  // A job id of dots would be taken for a step up the path.
+  // A URL takes a job id of dots for a step up its path.
   if (!url.pathname.endsWith(path)) return { kind: "unexpected", why: "the job id cannot stand in a URL" };
   let response: Response;
   let body: string | null;
   try {
-    // No redirect is followed: the key is for this origin.
+    // No redirect is followed, because the key is for this origin only.
     const headers = { authorization: `Bearer ${apiKey}`, accept: "application/json" };
     response = await fetch(url, { method, headers, redirect: "manual", signal: AbortSignal.timeout(timeoutMs) });
     body = await readText(response);
@@ -88,7 +88,7 @@ async function call(
   if (response.ok) return { body };
   const { status: code } = response;
   if (code === 401 || code === 403) return { kind: "forbidden", status: code };
-  // A 404 in the API's own form speaks of the job; one that is not JSON speaks of a wrong address.
+  // A 404 with JSON is the API's, and is about the job. Any other comes from a wrong address.
   if (code === 404 && body !== null && isJson(body)) return { kind: "unknown_job" };
   if (code === 429 || code >= 500) {
     return { kind: "unavailable", why: `answered ${code}`, retryAfterMs: retryAfterMs(response) };
@@ -96,7 +96,7 @@ async function call(
   return { kind: "unexpected", why: `answered ${code}` };
 }
 
-/** `null`: it is longer than an event may be, and no more of it is read than tells so. */
+/** `null` if it is longer than an event may be; then the rest is not read. */
 async function readText({ body }: Response): Promise<string | null> {
   if (body === null) return "";
   const reader = body.getReader({ mode: "byob" });

@@ -1,4 +1,5 @@
-// Rows 19, 22 to 27 and 44: bodies, kept byte for byte or refused by what is wrong with them; and what is not a delivery at all.
+// Rows 19, 22 to 27 and 44: bodies, kept byte for byte or refused by what is wrong with them; and what is not a
+// delivery at all.
 
 import { brotliCompressSync, gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

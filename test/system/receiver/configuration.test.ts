@@ -1,5 +1,5 @@
-// Rows 15 and 16: our own secrets as they rotate, and a receiver that lacks a setting or has one that it cannot use. It then
-// answers 503, so that Sume tries again, tells its log what to set, and verifies nothing against an empty key.
+// Rows 15 and 16: our own secrets as they rotate, and a receiver that lacks a setting or has one that it cannot use. It
+// then answers 503, so that Sume tries again, tells its log what to set, and verifies nothing against an empty key.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type LogLine, SECRET, type Stack, startStack, until } from "../../support/stack/stack.ts";
@@ -15,7 +15,9 @@ afterAll(() => stack.close());
 type Settings = Record<string, string | { as: string } | null>;
 const NEXT = "the-next-secret";
 
-/** The status of a delivery to a receiver with these settings; `null` takes one away, `as` binds what is bound as that. */
+/**
+ * The status of a delivery to a receiver with these settings; `null` takes one away, `as` binds what is bound as that.
+ */
 async function deliver(
   jobId: string,
   settings: Settings,

@@ -1,5 +1,6 @@
-// Rows 33, 35 and 46, and what else may go wrong between the receiver and the ledger: Sume is told to try again, the ledger is
-// left as it is, and a later delivery finishes the job. Leases are shortened, so that a takeover comes within a second.
+// Rows 33, 35 and 46, and what else may go wrong between the receiver and the ledger: Sume is told to try again, the
+// ledger is left as it is, and a later delivery finishes the job. Leases are shortened, so that a takeover comes within
+// a second.
 
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { type Stack, startStack, until } from "../../support/stack/stack.ts";

@@ -1,6 +1,6 @@
-// Row 43, bodies that come in one-byte chunks, from anybody, many at once; and bodies that break off. They are sent straight to
-// the runtime: the proxy in front of it takes ten times as long to pass small chunks on, and does not pass on a broken one. The
-// runtime's port and memory are read from outside, so this needs Linux.
+// Row 43, bodies that come in one-byte chunks, from anybody, many at once; and bodies that break off. They are sent
+// straight to the runtime: the proxy in front of it takes ten times as long to pass small chunks on, and does not pass
+// on a broken one. The runtime's port and memory are read from outside, so this needs Linux.
 
 import { once } from "node:events";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";

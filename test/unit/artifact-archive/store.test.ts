@@ -1,5 +1,5 @@
-// What the archive leaves behind when an artifact cannot be stored: no open upload, no body that keeps its connection. The
-// bucket is a stand-in that fails where it is told to; what real R2 keeps is looked at in test/system/consumers.
+// What the archive leaves behind when an artifact cannot be stored: no open upload, no body that keeps its connection.
+// The bucket is a stand-in that fails where it is told to; what real R2 keeps is looked at in test/system/consumers.
 
 import { createMessageBatch } from "cloudflare:test";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";

@@ -1,5 +1,5 @@
-// The time of a delivery: how long it waits for another one of the same event, and what becomes of a claim that is granted
-// too late. The ledger is a stand-in that answers when it is told to.
+// The time of a delivery: how long it waits for another one of the same event, and what becomes of a claim that is
+// granted too late. The ledger is a stand-in that answers when it is told to.
 
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { ClaimArgs, ClaimOutcome, LedgerBinding, ReleaseArgs } from "../../../ledger-service/contract/index.ts";

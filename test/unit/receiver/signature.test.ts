@@ -1,5 +1,5 @@
-// Rows 4 to 15, 17 and 18 as a pure check, at exact times. The digests come from `openssl dgst -sha256 -hmac <secret>` over
-// `<timestamp>.` and the body; the secrets are «current-secret» and «previous-secret».
+// Rows 4 to 15, 17 and 18 as a pure check, at exact times. The digests come from `openssl dgst -sha256 -hmac <secret>`
+// over `<timestamp>.` and the body; the secrets are «current-secret» and «previous-secret».
 
 import { describe, expect, it } from "vitest";
 import { importKey, sign, signedPrefix } from "../../../receiver/src/hmac.ts";

@@ -45,8 +45,9 @@ export async function receive(request: Request, env: ReceiverEnv, ctx: Execution
   const nowSeconds = Math.floor(Date.now() / 1_000);
   const { toleranceSeconds } = settings;
   const check = await checkSignature({ timestamp, signature, signed }, keys, { nowSeconds, toleranceSeconds });
-  if (!check.valid && check.outcome === "unauthorized")
+  if (!check.valid && check.outcome === "unauthorized") {
     return refused("unauthorized", answers.unauthorized(check.reason));
+  }
   const event = parseEvent(signed.subarray(prefix.length));
   if (!check.valid) return refusedForAge(check, event);
   if ("problem" in event) return refused("bad_event", answers.badEvent(event.problem));

@@ -178,14 +178,14 @@ export const RECEIVER: readonly Flaw[] = [
   {
     name: "the job is claimed before the signature is checked",
     file: webhook,
-    find: "  if (!check.valid) return refused",
+    find: '  if (!check.valid && check.outcome === "unauthorized") {',
     replace:
-      "  const early = parseEvent(body);\n" +
+      "  const early = parseEvent(signed.subarray(prefix.length));\n" +
       '  if (!("problem" in early)) {\n' +
       '    const [token, believed] = ["early", { type: early.type, body: early.body, source: "webhook" } as const];\n' +
       "    await env.LEDGER.claim({ jobId: early.jobId, event: believed, token });\n" +
       "    if (check.valid) await env.LEDGER.release({ jobId: early.jobId, token });\n  }\n" +
-      "  if (!check.valid) return refused",
+      '  if (!check.valid && check.outcome === "unauthorized") {',
     tests: [TESTS.signed],
     peer: "deduplicating by an id from an unverified request",
   },
@@ -193,7 +193,7 @@ export const RECEIVER: readonly Flaw[] = [
     name: "the record is kept under job and timestamp",
     file: webhook,
     find: "const { jobId, type } = event;",
-    replace: "const { type } = event;\n  const jobId = `${event.jobId}@${signed.timestamp}`;",
+    replace: "const { type } = event;\n  const jobId = `${event.jobId}@${timestamp}`;",
     tests: [TESTS.deliveries],
     peer: "a record kept under timestamp and signature: a re-signed retry counts as new",
   },

@@ -61,6 +61,13 @@ export const ENTRYPOINTS: readonly Flaw[] = [
     hangs: true,
   },
   {
+    name: "renew waits for an object that hangs as long as an eighth of any lease",
+    file: ledger,
+    find: "return Math.min(leaseMs / 8, LONGEST_RENEWAL_MS);",
+    replace: "return leaseMs / 8;",
+    tests: [TESTS.ledger],
+  },
+  {
     name: "a receiver gives a job up after ten deliveries",
     file: ledger,
     find: "event ? null : DEFAULT_MAX_ATTEMPTS",

@@ -276,6 +276,17 @@ describe("renew", () => {
     const answers = await index.renew({ claims, leaseMs: 1_000 });
     expect(answers.map(({ outcome }) => outcome)).toEqual(["unavailable", "ok"]);
   });
+
+  test.each([
+    ["an eighth of the lease", 1_000, 125],
+    ["an eighth of a longer lease, which is the limit", 80_000, 10_000],
+    ["10 s, of a lease that is longer still", 900_000, 10_000],
+  ])("gives each object %s", async (_, leaseMs, ms) => {
+    const timers = vi.spyOn(globalThis, "setTimeout");
+    onTestFinished(() => timers.mockRestore());
+    await index.renew({ claims: [{ jobId: "given", token: "a" }], leaseMs });
+    expect(timers.mock.calls.map(([, delay]) => delay)).toEqual([ms]);
+  });
 });
 
 describe("inspect", () => {

@@ -81,6 +81,13 @@ export const ALARM: readonly Flaw[] = [
     tests: [TESTS.watch],
   },
   {
+    name: "an alarm that was dropped is brought back by every call",
+    file,
+    find: "    this.#ranAt = now;\n    this.set(now, now);",
+    replace: "    this.set(now, now);",
+    tests: [TESTS.watch],
+  },
+  {
     name: "an alarm that ran late and failed is taken for a dropped one",
     file,
     find: "Math.max(due, this.#ranAt) + DROPPED_AFTER_MS",
@@ -132,6 +139,13 @@ export const ALARM: readonly Flaw[] = [
     file: object,
     find: "this.#commit((record, now) => ({ record: claims.expire(record, now), outcome: undefined }));",
     replace: "",
+    tests: [TESTS.watch],
+  },
+  {
+    name: "a job is forgotten with a conflict that nobody was told of",
+    file: object,
+    find: "if (alerts.length === 0 && isCleanupDue",
+    replace: "if (isCleanupDue",
     tests: [TESTS.watch],
   },
   {

@@ -42,6 +42,13 @@ export const EVENTS: readonly Flaw[] = [
     tests: [TESTS.claim],
   },
   {
+    name: "a newer body is shown with the source of the older one",
+    file,
+    find: "{ ...known, source, bytes, replaced }",
+    replace: "{ ...known, bytes, replaced }",
+    tests: [TESTS.events],
+  },
+  {
     name: "the sizes of all earlier bodies are kept without end",
     file,
     find: "bytes: known.bytes }].slice(-MAX_HISTORY);",

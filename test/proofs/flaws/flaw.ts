@@ -39,6 +39,7 @@ export const TESTS = {
   settle: "test/unit/job/claims-settle.test.ts",
   transitions: "test/unit/job/claims.test.ts",
   unreadable: "test/unit/object/unreadable.test.ts",
+  view: "test/unit/job/view.test.ts",
   waiting: "test/unit/object/waiting.test.ts",
   watch: "test/unit/object/watch.test.ts",
 

@@ -79,6 +79,13 @@ export const OBJECT: readonly Flaw[] = [
     tests: [TESTS.ledger],
   },
   {
+    name: "the record shows an abandoned claim as one that has not ended",
+    file: "ledger-service/src/job/view.ts",
+    find: "return claim.abandonedAt;",
+    replace: "return null;",
+    tests: [TESTS.view],
+  },
+  {
     name: "an object that was reached by its id writes",
     file,
     find: 'if (this.#name === null) return { outcome: "unknown" };\n    const began',

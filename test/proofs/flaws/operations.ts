@@ -55,6 +55,13 @@ export const OPERATIONS: readonly Flaw[] = [
     tests: [TESTS.abandon],
   },
   {
+    name: "abandon loses the error of a claim that was to be retried",
+    file,
+    find: 'const error = held?.status === "released" ? { error: held.error } : {};',
+    replace: "const error = {};",
+    tests: [TESTS.abandon],
+  },
+  {
     name: "abandon takes the claim from its holder",
     file,
     find: 'token: held?.status === "claimed" ? held.token : null,',

@@ -87,6 +87,13 @@ export const SCHEDULE: readonly Flaw[] = [
     tests: [TESTS.schedule],
   },
   {
+    name: "a reopened claim waits for the watch's first time, though its event has just come",
+    file,
+    find: "return claim.openedAt;",
+    replace: "return Math.max(firstAt, claim.openedAt);",
+    tests: [TESTS.schedule],
+  },
+  {
     name: "consumers at work are called again",
     file,
     find: "awaits(record, settings).filter(({ at }) => at <= now)",
@@ -132,6 +139,20 @@ export const SCHEDULE: readonly Flaw[] = [
     find: 'const refresh = call === undefined && claim?.status === "reopened" && claim.refresh;',
     replace: "const refresh = false;",
     tests: [TESTS.jobWatch],
+  },
+  {
+    name: "a fresh event is asked for only if all who are due want it",
+    file,
+    find: "due.some(({ refresh }) => refresh)",
+    replace: "due.every(({ refresh }) => refresh)",
+    tests: [TESTS.schedule],
+  },
+  {
+    name: "an alert tells the lowest ring of those it is for",
+    file,
+    find: "Math.max(...due.map(({ rings }) => rings)) + 1",
+    replace: "Math.min(...due.map(({ rings }) => rings)) + 1",
+    tests: [TESTS.schedule],
   },
   {
     name: "every alert of a reopened claim asks Sume to redeliver",

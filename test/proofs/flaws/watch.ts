@@ -104,6 +104,20 @@ export const WATCH: readonly Flaw[] = [
     tests: [TESTS.jobWatch],
   },
   {
+    name: "an operator calls off nothing where one has called off his own",
+    file,
+    find: "own.every(({ cancelledBy }) => cancelledBy !== null)",
+    replace: "own.some(({ cancelledBy }) => cancelledBy !== null)",
+    tests: [TESTS.jobWatch],
+  },
+  {
+    name: "an operator's name stands in place of whoever called off before",
+    file,
+    find: "own.includes(expectation) && expectation.cancelledBy === null",
+    replace: "own.includes(expectation)",
+    tests: [TESTS.jobWatch],
+  },
+  {
     name: "an operator calls off one expectation of several",
     file,
     find: "own.includes(expectation) && expectation.cancelledBy === null",

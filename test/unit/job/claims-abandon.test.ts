@@ -42,7 +42,20 @@ describe("abandon", () => {
     expect(claimIn(abandon(STATES["event only"], ann, 1_030_000).record)).toMatchObject({
       attempt: 0,
       fence: 0,
+      openedAt: 1_000_000,
       token: null,
+    });
+  });
+
+  test("a claim that was to be retried keeps its error in the history", () => {
+    const { record } = abandon(STATES.released, ann, 1_030_000);
+    expect(claimIn(record)?.history.at(-1)).toEqual({
+      at: 1_030_000,
+      actor: "ann",
+      verb: "abandon",
+      status: "abandoned",
+      attempt: 1,
+      error: "disk full",
     });
   });
 

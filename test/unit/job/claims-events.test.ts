@@ -76,10 +76,10 @@ describe("a second event type", () => {
   });
 });
 
-const newest = (now: number): EventEntry => ({ ...EVENT, bytes: 99, replaced: [{ at: now, bytes: 18 }] });
+const newest = (now: number): EventEntry => ({ ...EVENT, source: "poll", bytes: 99, replaced: [{ at: now, bytes: 18 }] });
 
 describe("another body of a known type", () => {
-  const NEWER = { type: "job.completed", source: "webhook", bytes: 99, differs: true } as const;
+  const NEWER = { type: "job.completed", source: "poll", bytes: 99, differs: true } as const;
   const DONE = recordOf({ ...COMPLETED, dispatchedTo: [] });
 
   test.each<[string, JobRecord, now: number]>([

@@ -10,6 +10,7 @@ import {
   dueAt,
   GRACE_MS,
   isCleanupDue,
+  nextRing,
   type Settings,
 } from "../../../ledger-service/src/job/schedule.ts";
 import { claim, release, renew, reopen } from "../../../ledger-service/src/job/claims.ts";
@@ -60,6 +61,7 @@ describe("dueAt", () => {
       3_300_000,
     ],
     ["completed, but dispatched to one that has not claimed: the watch", STATES.completed, 1_900_000],
+    ["reopened, however soon after the event: at once", STATES.reopened, 1_030_000],
     ["completed: cleanup", DONE, 2_593_020_000],
     ["failed: cleanup", STATES.failed, 2_593_020_000],
     ["attempts used up: cleanup", STATES.exhausted, 2_593_070_000],
@@ -119,6 +121,24 @@ describe("dueAlerts", () => {
   ])("%s", (_, record, now, alerts) => {
     expect(dueAlerts(record, SETTINGS, now)).toEqual(alerts);
   });
+});
+
+test("several who are due share an alert: the highest of their rings, and a fresh event if one of them wants it", () => {
+  const receiver = STATES.failed.claims.get("receiver");
+  if (receiver === undefined) throw new Error("no receiver");
+  const claims = new Map(STATES.failed.claims).set("receiver", { ...receiver, dispatchedTo: ["index", "mail"] });
+  const mail = { reason: "not_finished", consumer: "mail", rings: 2, at: 1_900_000, nextAt: 2_000_000 } as const;
+  const seen: JobRecord = {
+    ...STATES.failed,
+    claims,
+    watch: { ...EMPTY_WATCH, calls: [mail], changedAt: 1_900_000 },
+  };
+  const { record } = reopen(seen, { actor: "ann", consumer: "index", eventType: null, refresh: true }, 2_000_000);
+  const both = ["mail", "index"];
+  expect(dueAlerts(record, SETTINGS, 2_000_000)).toEqual([
+    { reason: "not_finished", ring: 3, pending: both, awaited: both, refresh: true },
+  ]);
+  expect(nextRing(record, SETTINGS)).toMatchObject({ rings: 2 });
 });
 
 describe("alarmMoves", () => {

@@ -99,6 +99,15 @@ describe("cancelExpectation", () => {
     expect(record.watch?.expectations.map(({ cancelledBy }) => cancelledBy)).toEqual(["ann", "ann"]);
   });
 
+  test("by an operator leaves on the record who called off before", () => {
+    const { record: off } = cancelExpectation(both, { consumer: "app", actor: "app" }, 2_000);
+    const { record } = cancelExpectation(off, { consumer: null, actor: "ann" }, 3_000);
+    expect(record.watch?.expectations.map(({ by, cancelledBy }) => [by, cancelledBy])).toEqual([
+      ["app", "app"],
+      ["other", "ann"],
+    ]);
+  });
+
   test.each([
     ["where nothing was expected", EMPTY_RECORD],
     ["by one who expected nothing", expected],

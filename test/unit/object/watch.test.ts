@@ -296,6 +296,8 @@ describe("nothing is lost when", () => {
     expect(await alarmOf(jobId)).toBeNull(); // it may still be on its way
     vi.setSystemTime(START + 15 * MINUTE + 5 * MINUTE);
     await call(jobId);
+    // Once: who calls next finds it set.
+    expect(await costOf(jobId, (job) => job.inspect(false))).toEqual({ rows: 0, alarms: 0 });
     expect(await ring(jobId)).toBe(START + 20 * MINUTE + 1);
     expect(alerts).toEqual([notFinished(jobId, 1)]);
   });
@@ -381,6 +383,15 @@ describe("a second event type", () => {
     await ring("conflict");
     await ring("conflict");
     expect(alerts.filter(({ reason }) => reason === "conflict")).toEqual([conflict("conflict")]);
+  });
+
+  test("that nobody was told of for as long as the job is kept is alerted before it is forgotten", async () => {
+    await finish("untold", "index");
+    await index.claim({ jobId: "untold", event: OTHER_EVENT });
+    vi.setSystemTime(START + 31 * DAY);
+    await runDurableObjectAlarm(jobObject("untold"));
+    expect(alerts).toEqual([conflict("untold")]);
+    expect(await index.inspect({ jobId: "untold" })).toMatchObject({ conflict: true });
   });
 
   test("whose alert cannot be sent is alerted by a later alarm; its body is not written again", async () => {

@@ -1,8 +1,12 @@
 // Rows 36 to 41: what consumers may meet. Events are put into the ledger as a receiver puts them; messages go onto real
 // queues.
 
+import { resolve } from "node:path";
+import { unstable_readConfig } from "wrangler";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { type LogLine, type Stack, startStack, until } from "../../support/stack/stack.ts";
+import { consumerFolders } from "../../support/tools/workers.ts";
+import { ROOT } from "../../support/tools/wrangler-env.ts";
 import { samplePayload } from "../../local/sume/webhooks/payloads.ts";
 import { callThrough, type ConsumerName, CONSUMERS, enqueue, ledgerAs } from "../controls.ts";
 import { event } from "../receiver/requests.ts";
@@ -50,6 +54,13 @@ function untilAcknowledged(jobId: string, count: number): Promise<string[][]> {
     return done.length === count && all.length === count ? all : undefined;
   });
 }
+
+describe("the queues of the product's consumers", () => {
+  it.each(consumerFolders())("%s: a delivery that dies before it is settled comes again after a minute", (folder) => {
+    const { queues } = unstable_readConfig({ config: resolve(ROOT, folder, "wrangler.jsonc") });
+    expect(queues.consumers).toMatchObject([{ retry_delay: 60 }]);
+  });
+});
 
 describe.concurrent("#36 the same message twice", () => {
   it("one after the other: the work runs once, both are acknowledged", async () => {

@@ -14,9 +14,9 @@ import { DEFAULT_MAX_ATTEMPTS } from "../../../ledger-service/contract/index.ts"
 const HOUR_MS = 60 * 60_000;
 
 /** Milliseconds from the first attempt to the last, at that draw. */
-function lastingMs(drawn: number): number {
+function lastingMs(draw: number): number {
   const failed = Array.from({ length: DEFAULT_MAX_ATTEMPTS - 1 }, (_, index) => index + 1);
-  return failed.reduce((sum, attempt) => sum + jittered(retryDelayMs(attempt), () => drawn), 0);
+  return failed.reduce((sum, attempt) => sum + jittered(retryDelayMs(attempt), () => draw), 0);
 }
 
 describe("the default attempts", () => {
@@ -29,8 +29,8 @@ describe("the default attempts", () => {
   });
 });
 
-function drawn(draw: () => number): Set<number> {
-  return new Set(Array.from({ length: 100 }, draw));
+function drawn(delay: () => number): Set<number> {
+  return new Set(Array.from({ length: 100 }, delay));
 }
 
 describe("jitter", () => {
@@ -38,8 +38,8 @@ describe("jitter", () => {
     [0, 15_000],
     [0.5, 22_500],
     [1, 30_000],
-  ])("at a draw of %d, 30 s are %i ms", (drawn, ms) => {
-    expect(jittered(30_000, () => drawn)).toBe(ms);
+  ])("at a draw of %d, 30 s are %i ms", (draw, ms) => {
+    expect(jittered(30_000, () => draw)).toBe(ms);
   });
 
   test("is in every delay: a hundred of each are not the same", () => {

@@ -2,7 +2,7 @@
 
 import type { Json, LedgerEvent } from "./values.ts";
 
-/** `attempt` counts from 1; `fence` only ever grows, per consumer and job: use it for conditional writes downstream. */
+/** `attempt` counts from 1, and is 0 of a claim that was abandoned before it was made; `fence` only ever grows, per consumer and job: use it for conditional writes downstream. */
 export type Attempt = { attempt: number; fence: number };
 
 /** Set when the claim brought another event type than the job's first. */
@@ -31,7 +31,7 @@ export type ClaimOutcome = { conflict?: Conflict } & (
 
 /**
  * The caller's token does not hold the claim, nothing was changed. `taken`: another attempt has it; `settled`: it was
- * settled by another verb; `no_claim`: the caller has none, or it was reopened.
+ * settled by another verb; `no_claim`: the caller has none, it was reopened, or abandoned while nobody held it.
  */
 export type Stale = { outcome: "stale"; reason: "taken" | "settled" | "no_claim" };
 export type CompleteOutcome = { outcome: "ok"; status: "completed" } | Stale;

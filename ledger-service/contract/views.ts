@@ -26,8 +26,8 @@ export type ClaimView = Attempt & {
   status: ClaimStatus;
   eventType: string;
   maxAttempts: number | null;
-  /** When this round of attempts opened: with the event, or when the claim was reopened. */
-  openedAt: number;
+  /** Rounds of attempts, from 1: one more with each `reopen`. */
+  round: number;
   /** When the present attempt began. */
   claimedAt: number;
   changedAt: number;

@@ -23,6 +23,7 @@ import {
   hasEnded,
   type HistoryRecord,
   type JobRecord,
+  roundOf,
   unfinished,
 } from "./record.ts";
 import { parseResult } from "./result.ts";
@@ -66,7 +67,7 @@ export function claim(record: JobRecord, command: ClaimCommand, now: number): De
   const held = received.claims.get(command.consumer);
   const { claim: next, outcome } =
     held === undefined
-      ? grant(blankClaim(command.consumer, first.type, first.receivedAt), command, { now, vanished: 0 })
+      ? grant(firstClaim(received, command.consumer, first.type, now), command, { now, vanished: 0 })
       : take(held, command, now);
   return {
     record: next === held ? received : withClaim(received, next),
@@ -174,11 +175,11 @@ export function reopen(record: JobRecord, command: ReopenCommand, now: number): 
   const reopened: ClaimEntry = {
     ...common(found),
     eventType,
-    openedAt: now,
+    round: found.round + 1,
     changedAt: now,
     history: withStep(found, { at: now, actor: command.actor, verb: "reopen", status: "reopened", ...outcome }),
     status: "reopened",
-    refresh,
+    refresh: refresh || (found.status === "reopened" && found.refresh),
   };
   return { record: withClaim(record, reopened), outcome: { outcome: "reopened" } };
 }
@@ -186,16 +187,20 @@ export function reopen(record: JobRecord, command: ReopenCommand, now: number): 
 /** Ends the wait for a consumer that will never finish, or never come. Its attempt, if one is open, may still complete. */
 export function abandon(record: JobRecord, command: AbandonCommand, now: number): Decision<AbandonOutcome> {
   const { consumer, actor } = command;
-  const held = record.claims.get(consumer);
+  const claimed = record.claims.get(consumer);
+  const held = claimed && exhaust(claimed, now);
   const [first] = record.events;
   if (first === undefined || (held === undefined && !unfinished(record).includes(consumer))) {
     return { record, outcome: { outcome: "unknown" } };
   }
   if (held !== undefined && hasEnded(held)) {
     const { status } = held;
-    return { record, outcome: status === "abandoned" ? { outcome: "abandoned" } : { outcome: "ended", status } };
+    return {
+      record: held === claimed ? record : withClaim(record, held),
+      outcome: status === "abandoned" ? { outcome: "abandoned" } : { outcome: "ended", status },
+    };
   }
-  const from = held ?? blankClaim(consumer, first.type, first.receivedAt);
+  const from = held ?? firstClaim(record, consumer, first.type, now);
   const error = held?.status === "released" ? { error: held.error } : {};
   const abandoned: ClaimEntry = {
     ...common(from),
@@ -275,7 +280,7 @@ function exhaust(held: ClaimEntry, now: number): ClaimEntry {
 }
 
 function grant(from: ClaimBase, command: ClaimCommand, { now, vanished }: { now: number; vanished: number }): Taken {
-  const { consumer, eventType, openedAt, dispatchedTo } = from;
+  const { consumer, eventType, round, dispatchedTo } = from;
   const attempt = from.attempt + 1;
   const held: Held = {
     consumer,
@@ -284,7 +289,7 @@ function grant(from: ClaimBase, command: ClaimCommand, { now, vanished }: { now:
     // Above the clock as well as above the last one: a job that was cleaned up and comes again starts higher than it ended.
     fence: Math.max(now, from.fence + 1),
     maxAttempts: command.maxAttempts,
-    openedAt,
+    round,
     claimedAt: now,
     changedAt: now,
     dispatchedTo,
@@ -295,6 +300,11 @@ function grant(from: ClaimBase, command: ClaimCommand, { now, vanished }: { now:
     vanished,
   };
   return { claim: held, outcome: claimedOutcome(held) };
+}
+
+/** What a consumer has before its first attempt: in the round of whoever had a message sent to it. */
+function firstClaim(record: JobRecord, consumer: string, eventType: string, now: number): ClaimBase {
+  return blankClaim(consumer, eventType, { round: roundOf(record, consumer), at: now });
 }
 
 type Held = ClaimEntry & { status: "claimed" };
@@ -328,15 +338,14 @@ const SETTLED: Stale = { outcome: "stale", reason: "settled" };
 function owned(record: JobRecord, command: { consumer: string; token: string }): Settleable | Stale {
   const found = record.claims.get(command.consumer);
   if (found === undefined || found.status === "reopened") return { outcome: "stale", reason: "no_claim" };
-  if (found.token === null) return SETTLED;
+  if (found.token === null) return { outcome: "stale", reason: "no_claim" };
   return found.token === command.token ? found : { outcome: "stale", reason: "taken" };
 }
 
 /** What a claim keeps through every change of status. */
 function common(held: ClaimBase): ClaimBase {
-  const { consumer, eventType, attempt, fence, maxAttempts, openedAt, claimedAt, changedAt, dispatchedTo, history } =
-    held;
-  return { consumer, eventType, attempt, fence, maxAttempts, openedAt, claimedAt, changedAt, dispatchedTo, history };
+  const { consumer, eventType, attempt, fence, maxAttempts, round, claimedAt, changedAt, dispatchedTo, history } = held;
+  return { consumer, eventType, attempt, fence, maxAttempts, round, claimedAt, changedAt, dispatchedTo, history };
 }
 
 function withStep(

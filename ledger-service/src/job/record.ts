@@ -40,8 +40,8 @@ const ClaimBase = v.object({
   fence: v.number(),
   /** `null`: no limit. */
   maxAttempts: v.nullable(v.number()),
-  /** When this round of attempts opened: with the event, or when the claim was reopened. Alerts before it count no more. */
-  openedAt: Time,
+  /** Rounds of attempts, from 1: one more with each `reopen`. Alerts of an earlier round count no more. */
+  round: v.number(),
   /** When the present attempt began. */
   claimedAt: Time,
   changedAt: Time,
@@ -98,14 +98,23 @@ export const ClaimEntry = v.variant("status", [
 /** What a job keeps for its watch; a job that was neither expected nor alerted has no such row. */
 export const WatchEntry = v.object({
   /** One for each consumer that announced the event. */
-  expectations: v.array(v.object({ by: v.string(), setAt: Time, dueAt: Time, cancelledBy: v.nullable(v.string()) })),
-  /** The alerts that were sent, by reason and by the consumer they were for. */
+  expectations: v.array(
+    v.object({
+      by: v.string(),
+      setAt: Time,
+      dueAt: Time,
+      cancelledBy: v.nullable(v.string()),
+      /** From 1: one more each time that the consumer sets its deadline anew. */
+      round: v.number(),
+    }),
+  ),
+  /** The alerts that were sent, by reason and by the consumer they were for; `round`: of its claim, or its expectation. */
   calls: v.array(
     v.object({
       reason: v.picklist(["not_arrived", "not_finished"]),
       consumer: v.string(),
+      round: v.number(),
       rings: v.number(),
-      at: Time,
       nextAt: Time,
     }),
   ),
@@ -137,16 +146,20 @@ export const EMPTY_WATCH: WatchEntry = { expectations: [], calls: [], conflictsT
 export type Decision<Outcome> = { record: JobRecord; outcome: Outcome };
 
 /** What a claim is before its first attempt. */
-export function blankClaim(consumer: string, eventType: string, openedAt: number): ClaimBase {
+export function blankClaim(
+  consumer: string,
+  eventType: string,
+  { round, at }: { round: number; at: number },
+): ClaimBase {
   return {
     consumer,
     eventType,
     attempt: 0,
     fence: 0,
     maxAttempts: null,
-    openedAt,
-    claimedAt: openedAt,
-    changedAt: openedAt,
+    round,
+    claimedAt: at,
+    changedAt: at,
     dispatchedTo: [],
     history: [],
   };
@@ -170,6 +183,22 @@ export function unfinished(record: JobRecord): string[] {
     }
   }
   return [...waiting];
+}
+
+/** When a message was last sent to that consumer, as far as completed claims tell; in the infinite past if none does. */
+export function dispatchedAt({ claims }: JobRecord, consumer: string): number {
+  const dispatchers = [...claims.values()].filter(
+    (claim) => claim.status === "completed" && claim.dispatchedTo.includes(consumer),
+  );
+  return Math.max(...dispatchers.map(({ changedAt }) => changedAt));
+}
+
+/** The consumer's round of attempts; before its first claim that of whoever had a message sent to it. */
+export function roundOf({ claims }: JobRecord, consumer: string): number {
+  const own = claims.get(consumer);
+  if (own !== undefined) return own.round;
+  const dispatchers = [...claims.values()].filter(({ dispatchedTo }) => dispatchedTo.includes(consumer));
+  return Math.max(1, ...dispatchers.map(({ round }) => round));
 }
 
 /** Expectations of an event that has not come, and that were not called off. */

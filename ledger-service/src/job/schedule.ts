@@ -5,26 +5,31 @@
 // renewed too often to move the alarm each time: it may run early, finds that nothing is due yet, and sets itself on.
 
 import type { AlertMessage } from "../../contract/index.ts";
-import { type ClaimEntry, type JobRecord, openExpectations, unfinished, type WatchEntry } from "./record.ts";
+import {
+  type ClaimEntry,
+  dispatchedAt,
+  type JobRecord,
+  openExpectations,
+  roundOf,
+  unfinished,
+  type WatchEntry,
+} from "./record.ts";
 
 export type Settings = {
   /** Milliseconds after the last change that a finished job is kept; `null`: for ever. */
   retentionMs: number | null;
   /** Milliseconds after the event came that an unfinished job is first alerted. */
   watchAfterMs: number;
+  /** Milliseconds after a lease's end, a retry's time or a dispatch before the consumer's message is taken for lost. */
+  graceMs: number;
 };
 
-/** An alert to be sent. `awaited`: whom it is for: the pending consumers, or those who expected the event. */
-export type Alert = Pick<AlertMessage, "reason" | "ring" | "pending" | "refresh"> & { awaited: string[] };
+/** An alert to be sent. `awaited`: whom it is for (the pending consumers, or those who expected the event), and their round. */
+export type Alert = Pick<AlertMessage, "reason" | "ring" | "pending" | "refresh"> & { awaited: Awaited[] };
+export type Awaited = { consumer: string; round: number };
 
 /** By then the steps that the backup takes ring by ring (redeliver, ingest, give up) have all been tried: look at the job. */
 export const OVERDUE_AFTER_RINGS = 3;
-
-/**
- * Milliseconds after a lease's end, or a retry's time, before the consumer's message is taken for lost. The queue's own message
- * comes first, within seconds, or minutes behind a backlog. An alert before it would add a second message that lives on by itself.
- */
-export const GRACE_MS = 5 * 60_000;
 
 /** Whether a change needs the alarm to be set anew: each setting is a row on the bill, and an early alarm sets itself on. */
 export function alarmMoves(before: JobRecord, after: JobRecord, settings: Settings): boolean {
@@ -50,9 +55,9 @@ export function dueAlerts(record: JobRecord, settings: Settings, now: number): A
   const [first] = due;
   if (first === undefined) return alerts;
   const { reason } = first;
-  const awaited = due.map(({ consumer }) => consumer);
+  const awaited = due.map(({ consumer, round }) => ({ consumer, round }));
   const ring = Math.max(...due.map(({ rings }) => rings)) + 1;
-  const pending = reason === "not_finished" ? awaited : [];
+  const pending = reason === "not_finished" ? due.map(({ consumer }) => consumer) : [];
   alerts.push({
     reason,
     ring,
@@ -84,70 +89,57 @@ export function nextRing(
   };
 }
 
-/** The last alert for that consumer, unless its claim was opened, or its expectation set, since that was decided. */
+/** The last alert for that consumer in that round. */
 export function callOf(
-  record: JobRecord,
+  { watch }: JobRecord,
   reason: WatchReason,
-  consumer: string,
+  { consumer, round }: Awaited,
 ): WatchEntry["calls"][number] | undefined {
-  const since =
-    reason === "not_finished"
-      ? record.claims.get(consumer)?.openedAt
-      : openExpectations(record).find(({ by }) => by === consumer)?.setAt;
-  return record.watch?.calls.find(
-    (call) => call.reason === reason && call.consumer === consumer && (since === undefined || call.at > since),
-  );
+  return watch?.calls.find((call) => call.reason === reason && call.consumer === consumer && call.round === round);
 }
 
-/** Whether the job waits for that consumer, for that reason. */
-export function isAwaited(record: JobRecord, reason: WatchReason, consumer: string): boolean {
+/** Whether the job waits for that consumer, for that reason, and in that round. */
+export function isAwaited(record: JobRecord, reason: WatchReason, { consumer, round }: Awaited): boolean {
   return reason === "not_finished"
-    ? unfinished(record).includes(consumer)
-    : openExpectations(record).some(({ by }) => by === consumer);
+    ? roundOf(record, consumer) === round && unfinished(record).includes(consumer)
+    : openExpectations(record).some((expectation) => expectation.by === consumer && expectation.round === round);
 }
 
 export type WatchReason = Exclude<AlertMessage["reason"], "conflict">;
-type Await = { consumer: string; reason: WatchReason; at: number; rings: number; refresh: boolean };
+type Due = Awaited & { reason: WatchReason; at: number; rings: number; refresh: boolean };
 
 /** Everybody who is waited for, and when he is due. */
-function awaits(record: JobRecord, settings: Settings): Await[] {
+function awaits(record: JobRecord, settings: Settings): Due[] {
   const [event] = record.events;
   if (event === undefined) {
-    return openExpectations(record).map(({ by, dueAt: deadline }) => {
-      const call = callOf(record, "not_arrived", by);
+    return openExpectations(record).map(({ by: consumer, round, dueAt: deadline }) => {
+      const call = callOf(record, "not_arrived", { consumer, round });
       const at = call?.nextAt ?? deadline;
-      return { consumer: by, reason: "not_arrived", at, rings: call?.rings ?? 0, refresh: false };
+      return { consumer, round, reason: "not_arrived", at, rings: call?.rings ?? 0, refresh: false };
     });
   }
   const firstAt = event.receivedAt + settings.watchAfterMs;
   return unfinished(record).map((consumer) => {
-    const call = callOf(record, "not_finished", consumer);
+    const round = roundOf(record, consumer);
+    const call = callOf(record, "not_finished", { consumer, round });
     const claim = record.claims.get(consumer);
-    const at = Math.max(lateAt(claim, firstAt), call?.nextAt ?? Number.NEGATIVE_INFINITY);
+    // Who was sent his first message late, as after an outage, is given time for it as well.
+    const messageLateAt =
+      claim === undefined
+        ? dispatchedAt(record, consumer) + Math.min(settings.graceMs, settings.watchAfterMs)
+        : progressAt(claim) + settings.graceMs;
+    // A reopened claim is due at once, so that the job is dispatched again without a second step.
+    const lateAt = claim?.status === "reopened" ? claim.changedAt : Math.max(firstAt, messageLateAt);
+    const at = Math.max(lateAt, call?.nextAt ?? Number.NEGATIVE_INFINITY);
     const refresh = call === undefined && claim?.status === "reopened" && claim.refresh;
-    return { consumer, reason: "not_finished", at, rings: call?.rings ?? 0, refresh };
+    return { consumer, round, reason: "not_finished", at, rings: call?.rings ?? 0, refresh };
   });
 }
 
-/** When a consumer's progress is late. `firstAt`: the earliest for a job whose own messages and retries come first. */
-function lateAt(claim: ClaimEntry | undefined, firstAt: number): number {
-  switch (claim?.status) {
-    case undefined:
-      return firstAt;
-    case "claimed":
-      return Math.max(firstAt, claim.leaseExpiresAt + GRACE_MS);
-    case "released":
-      return Math.max(firstAt, claim.retryAt + GRACE_MS);
-    // At once, so that the job is dispatched again without a second step.
-    case "reopened":
-      return claim.openedAt;
-    case "completed":
-    case "failed":
-    case "abandoned":
-      return Number.POSITIVE_INFINITY;
-    default:
-      return claim satisfies never;
-  }
+/** When a consumer that has claimed is to make progress, by its holder or by the queue's message for the next attempt. */
+function progressAt(claim: ClaimEntry): number {
+  if (claim.status === "claimed") return claim.leaseExpiresAt;
+  return claim.status === "released" ? claim.retryAt : Number.NEGATIVE_INFINITY;
 }
 
 function isOpen(record: JobRecord): boolean {

@@ -17,7 +17,7 @@ export function view(record: JobRecord, settings: Settings, { namespace, jobId }
     // By name: the order in memory is by arrival, that of rows read back is not.
     claims: [...record.claims.values()].map(claimView).toSorted((a, b) => (a.consumer < b.consumer ? -1 : 1)),
     unfinished: unfinished(record).toSorted(),
-    expectations: record.watch?.expectations ?? [],
+    expectations: (record.watch?.expectations ?? []).map(({ round: _round, ...expectation }) => expectation),
     watch: next && {
       reason: next.reason,
       rings: next.rings,
@@ -28,8 +28,7 @@ export function view(record: JobRecord, settings: Settings, { namespace, jobId }
 }
 
 function claimView(claim: ClaimEntry): ClaimView {
-  const { consumer, status, eventType, attempt, fence, maxAttempts, openedAt, claimedAt, changedAt, dispatchedTo } =
-    claim;
+  const { consumer, status, eventType, attempt, fence, maxAttempts, round, claimedAt, changedAt, dispatchedTo } = claim;
   return {
     consumer,
     status,
@@ -37,7 +36,7 @@ function claimView(claim: ClaimEntry): ClaimView {
     attempt,
     fence,
     maxAttempts,
-    openedAt,
+    round,
     claimedAt,
     changedAt,
     leaseExpiresAt: claim.status === "claimed" ? claim.leaseExpiresAt : null,

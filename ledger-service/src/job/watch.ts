@@ -20,14 +20,14 @@ export function expectEvent(record: JobRecord, command: ExpectCommand, now: numb
   const open = openExpectations(record).find((expectation) => expectation.by === by);
   if (open !== undefined && open.dueAt <= dueAt) return { record, outcome: { outcome: "expected", dueAt: open.dueAt } };
   const watch = record.watch ?? EMPTY_WATCH;
+  const earlier = watch.expectations.find((expectation) => expectation.by === by);
   const expectations = [
     ...watch.expectations.filter((expectation) => expectation.by !== by),
-    { by, setAt: now, dueAt, cancelledBy: null },
+    // A new deadline counts its own alerts.
+    { by, setAt: now, dueAt, cancelledBy: null, round: (earlier?.round ?? 0) + 1 },
   ];
-  // A new deadline counts its own alerts.
-  const calls = watch.calls.filter((call) => call.reason !== "not_arrived" || call.consumer !== by);
   return {
-    record: { ...record, watch: { ...watch, expectations, calls, changedAt: now } },
+    record: { ...record, watch: { ...watch, expectations, changedAt: now } },
     outcome: { outcome: "expected", dueAt },
   };
 }
@@ -53,17 +53,12 @@ export function cancelExpectation(
 }
 
 /**
- * The record once `alerts`, decided at `decidedAt`, are on the queue. Only those whom an alert was for have their next one put
- * off. Who became due meanwhile, or was opened anew, is due by himself.
+ * The record once `alerts` are on the queue. Only those whom an alert was for have their next one put off. Who became due
+ * meanwhile, or was opened anew, is due by himself.
  */
 export function alerted(
   record: JobRecord,
-  {
-    alerts,
-    settings,
-    decidedAt,
-    now,
-  }: { alerts: readonly Alert[]; settings: Settings; decidedAt: number; now: number },
+  { alerts, settings, now }: { alerts: readonly Alert[]; settings: Settings; now: number },
 ): JobRecord {
   const watch = record.watch ?? EMPTY_WATCH;
   let { calls, conflictsTold } = watch;
@@ -73,13 +68,16 @@ export function alerted(
       continue;
     }
     const { reason } = alert;
-    const awaited = alert.awaited.filter((consumer) => isAwaited(record, reason, consumer));
+    const awaited = alert.awaited.filter((call) => isAwaited(record, reason, call));
     if (awaited.length === 0) continue;
-    const called = awaited.map((consumer): WatchEntry["calls"][number] => {
-      const rings = (callOf(record, reason, consumer)?.rings ?? 0) + 1;
-      return { reason, consumer, rings, at: decidedAt, nextAt: now + pauseAfter(rings, settings) };
+    const called = awaited.map(({ consumer, round }): WatchEntry["calls"][number] => {
+      const rings = (callOf(record, reason, { consumer, round })?.rings ?? 0) + 1;
+      return { reason, consumer, round, rings, nextAt: now + pauseAfter(rings, settings) };
     });
-    calls = [...calls.filter((call) => call.reason === reason && !awaited.includes(call.consumer)), ...called];
+    const others = calls.filter(
+      (call) => call.reason === reason && !awaited.some(({ consumer }) => consumer === call.consumer),
+    );
+    calls = [...others, ...called];
   }
   if (calls === watch.calls && conflictsTold === watch.conflictsTold) return record;
   return { ...record, watch: { ...watch, calls, conflictsTold, changedAt: now } };

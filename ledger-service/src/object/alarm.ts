@@ -32,6 +32,8 @@ export class Alarm {
   }
 
   began(now: number): void {
+    // It has used itself up; what it is set to at its end is known.
+    this.#isChecked = true;
     this.#isRunning = true;
     this.#ranAt = now;
     this.#pausedUntil = 0;

@@ -145,13 +145,29 @@ export class JobLedger extends DurableObject<LedgerServiceEnv> {
         await this.#cleanUp();
         return;
       }
-      for (const alert of alerts) await withTimeout(this.#send(this.#name, alert), ALERT_WITHIN_MS);
-      // While the alerts were on their way anything may have been settled: decide on the record as it is now.
-      this.#commitAtAlarm((record, now) => watch.alerted(record, { alerts, settings: this.#settings, decidedAt, now }));
+      await this.#sendAll(this.#name, alerts);
     } catch (error) {
       await this.#alarm.failed(Date.now());
       this.#log("alarm", undefined, { outcome: "error" }, { error: errorName(error) }, "error");
     }
+  }
+
+  /** Sends the alerts and keeps what was sent, also where a later one fails: a conflict is told once. */
+  async #sendAll(name: JobName, alerts: readonly Alert[]): Promise<void> {
+    const sent: Alert[] = [];
+    // While the alerts were on their way anything may have been settled: decided on the record as it is by then.
+    const alerted = (record: JobRecord, now: number) =>
+      watch.alerted(record, { alerts: sent, settings: this.#settings, now });
+    try {
+      for (const alert of alerts) {
+        await withTimeout(this.#send(name, alert), ALERT_WITHIN_MS);
+        sent.push(alert);
+      }
+    } catch (error) {
+      this.#commit((record, now) => ({ record: alerted(record, now), outcome: undefined }));
+      throw error;
+    }
+    this.#commitAtAlarm(alerted);
   }
 
   async #send(name: JobName, { awaited: _awaited, ...alert }: Alert): Promise<void> {

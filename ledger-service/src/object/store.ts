@@ -100,7 +100,7 @@ function withoutBody({ body: _body, ...event }: v.InferOutput<typeof StoredEvent
 /** In place of a claim whose entry is damaged: nobody works on it by mistake, and an operator can reopen it. */
 function unreadableClaim(consumer: string, eventType: string, now: number): ClaimEntry {
   return {
-    ...blankClaim(consumer, eventType, now),
+    ...blankClaim(consumer, eventType, { round: 1, at: now }),
     status: "failed",
     token: null,
     failedAt: now,

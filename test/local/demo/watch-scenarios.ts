@@ -9,7 +9,7 @@ import { samplePayload } from "../sume/webhooks/payloads.ts";
 import { answers, atRest, end, type Scenario } from "./steps.ts";
 
 /** A first alert after 1.5 s; further ones 1.5 s, 3 s, 6 s later. */
-export const WATCH_VARS = { "ledger-service": { WATCH_AFTER_MINUTES: "0.025" } };
+export const WATCH_VARS = { "ledger-service": { WATCH_AFTER_MINUTES: "0.025", WATCH_GRACE_MINUTES: "0.025" } };
 
 const EXPECT_WITHIN_MS = 1_500;
 

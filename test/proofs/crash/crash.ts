@@ -23,6 +23,8 @@ const POLICY = { attempts: 10, delayMs: 3_000, timeoutMs: 10_000 };
 const AT_A_TIME = 60;
 /** Minutes: 9 s. A ring that a kill lost comes again after 9, 18, 36 … s. */
 const WATCH_AFTER_MINUTES = "0.15";
+/** The leases here are of seconds, and so is what is waited after them. */
+const WATCH_GRACE_MINUTES = "0.1";
 /** Milliseconds from the last delivery's end until every job must be finished. */
 const FINISHED_WITHIN_MS = 300_000;
 
@@ -32,7 +34,7 @@ export async function crash(options: PlanOptions, out: Progress, signal: AbortSi
   const redispatched = new Set<string>();
   const stackOptions = {
     policy: POLICY,
-    vars: { "ledger-service": { WATCH_AFTER_MINUTES } },
+    vars: { "ledger-service": { WATCH_AFTER_MINUTES, WATCH_GRACE_MINUTES } },
     shortLeases: true,
     onLog: ({ worker, outcome, jobId }) => {
       if (worker === "reconciler" && outcome === "redispatched") redispatched.add(String(jobId));

@@ -23,8 +23,6 @@ export class AlarmAgreement {
   #ranAt = Number.NEGATIVE_INFINITY;
   /** Runs in a row that failed in this instance. */
   #failures = 0;
-  /** Whether this instance has done nothing yet. */
-  #isFirst = true;
 
   constructor(start: number, met: (what: string) => unknown) {
     this.#start = start;
@@ -36,7 +34,6 @@ export class AlarmAgreement {
     this.#pausedUntil = Number.NEGATIVE_INFINITY;
     this.#ranAt = Number.NEGATIVE_INFINITY;
     this.#failures = 0;
-    this.#isFirst = true;
   }
 
   /** What is wrong with the alarm after a command; `null`: nothing. */
@@ -44,7 +41,6 @@ export class AlarmAgreement {
     const problem = state.run === null ? this.#afterCall(state) : this.#afterRun({ ...state, run: state.run });
     const { alarm, due, now } = state;
     this.#before = alarm;
-    this.#isFirst = false;
     const told = `alarm at ${this.#shown(alarm)}, due at ${this.#shown(due)}, now ${this.#shown(now)}`;
     return problem && `${told}: ${problem}`;
   }
@@ -53,9 +49,7 @@ export class AlarmAgreement {
   #afterRun({ alarm, due, now, run }: { alarm: number | null; due: number | null; now: number; run: Run }) {
     this.#ranAt = run.began;
     const next = run.refused ? this.#failed(now) : this.#succeeded(due, now);
-    // An instance's first run also finds that no alarm is set, and sets it without the pause after a run.
-    const isAtOnce = this.#isFirst && due !== null && !run.refused && alarm === Math.max(due, now + 1);
-    return alarm === next || isAtOnce ? null : `after the run it must be at ${this.#shown(next)}`;
+    return alarm === next ? null : `after the run it must be at ${this.#shown(next)}`;
   }
 
   #afterCall({ alarm, due, now }: { alarm: number | null; due: number | null; now: number }): string | null {

@@ -27,10 +27,10 @@ type WatchFact = { at: number } & (
   | { kind: "calledOff"; actor: string; whose: readonly string[] }
   /** Conflict alerts are on the queue, for these types. */
   | { kind: "told"; types: readonly string[] }
-  /** An alert is on the queue. `decidedAt`: when it was decided whom it is for; each has a count and a pause of his own. */
-  | { kind: "rang"; decidedAt: number; reason: WatchReason; whom: readonly Called[] }
+  /** An alert is on the queue; each whom it is for has a count and a pause of his own. */
+  | { kind: "rang"; reason: WatchReason; whom: readonly Called[] }
 );
-export type Called = { name: string; count: number; nextAt: number };
+export type Called = { name: string; round: number; count: number; nextAt: number };
 
 /** `replaced`: another body of a type that came before, kept in the earlier one's place. */
 export type Fact = ClaimFact | WatchFact | ({ kind: "event" } & Body) | ({ kind: "replaced" } & Body);
@@ -111,8 +111,6 @@ export function lifeOf(facts: Facts, consumer: string) {
     previous: steps.at(-2),
     grants,
     grant: grants.at(-1),
-    /** When this round of attempts opened: with the event, unless an operator opened it. */
-    openedAt: reopening?.at ?? event?.at ?? first.at,
     claimedAt: grants.at(-1)?.at ?? first.at,
     attempt: attemptAt(steps, steps.length - 1),
     fence: grants.reduce((last, { at }) => Math.max(at, last + 1), 0),
@@ -126,6 +124,28 @@ export function lifeOf(facts: Facts, consumer: string) {
 /** The consumers that its holder sent messages to, at its last completion that named any. */
 export function dispatchedBy({ dispatchedTo }: Life): readonly string[] {
   return dispatchedTo?.kind === "completed" ? (dispatchedTo.dispatchedTo ?? []) : [];
+}
+
+/** How often the consumer's part was opened: with the part of whoever sent it the first message, and by each reopening. */
+export function roundOf(facts: Facts, consumer: string): number {
+  const first = facts.findIndex((fact) => "consumer" in fact && fact.consumer === consumer);
+  const before = first === -1 ? facts : facts.slice(0, first);
+  const dispatchers = consumersIn(before)
+    .filter((other) => other !== consumer)
+    .filter((other) => dispatchedBy(lifeIn(before, other)).includes(consumer));
+  const reopenings = facts.filter((fact) => isReopening(fact) && "consumer" in fact && fact.consumer === consumer);
+  return Math.max(1, ...dispatchers.map((other) => roundOf(before, other))) + reopenings.length;
+}
+
+/** How often the consumer has set a deadline that counted. */
+export function expectationRound(facts: Facts, by: string): number {
+  return facts.filter((fact) => fact.kind === "announced" && fact.by === by).length;
+}
+
+function lifeIn(facts: Facts, consumer: string): Life {
+  const life = lifeOf(facts, consumer);
+  if (life === null) throw new Error(`${consumer} has no part in the job`);
+  return life;
 }
 
 /** How many grants in a row, without a reopening among them, led to the last grant before that step. */

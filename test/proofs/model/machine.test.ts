@@ -15,6 +15,7 @@ const { machineCommands: commands } = inject("model");
 const settings = fc.record({
   retentionMs: fc.constantFrom(30 * DAY, DAY, null),
   watchAfterMs: fc.constantFrom(15 * MINUTE, MINUTE, DAY),
+  graceMs: fc.constantFrom(5 * MINUTE, MINUTE, DAY),
 });
 
 /** What random lives must meet, or the comparison is worth less than it looks. */

@@ -152,10 +152,12 @@ export class Machine implements Subject {
     const isSending = alerts.length > 0;
     const between = meanwhile !== null && isSending ? this.#call(meanwhile, decidedAt + slowMs) : null;
     const now = isSending ? decidedAt + 2 * slowMs : decidedAt;
+    const after = watch.alerted(this.#record, { alerts: alerts.slice(0, accepts), settings, now });
     if (alerts.length > accepts) {
+      this.#commit(after, now);
       await this.#alarm.failed(now);
     } else {
-      this.#record = watch.alerted(this.#record, { alerts, settings, decidedAt, now });
+      this.#record = after;
       this.#alarm.succeeded(dueAt(this.#record, settings), now);
       this.#keepAlarm(now);
     }

@@ -4,7 +4,7 @@ import type { ClaimStatus, ClaimView, HistoryEntry, JobView, Json } from "../../
 import type { JobName } from "../../../ledger-service/src/job/job-name.ts";
 import type { Settings } from "../../../ledger-service/src/job/schedule.ts";
 import { attemptAt, bodiesOf, bytesOf, consumersIn, dispatchedBy, earlierBodies, eventsIn } from "./facts.ts";
-import { expectationsIn, type Facts, isOver, type Life, lifeOf, waitingFor } from "./facts.ts";
+import { expectationsIn, type Facts, isOver, roundOf, type Life, lifeOf, waitingFor } from "./facts.ts";
 import { nextRing } from "./reference-watch.ts";
 
 const KEPT_HISTORY = 20;
@@ -25,7 +25,7 @@ export function inspect(facts: Facts, settings: Settings, name: JobName): JobVie
     conflict: events.length > 1,
     claims: consumersIn(facts).flatMap((consumer) => {
       const life = lifeOf(facts, consumer);
-      return life === null ? [] : [viewOf(life)];
+      return life === null ? [] : [viewOf(life, roundOf(facts, consumer))];
     }),
     unfinished: waitingFor(facts),
     expectations: expectationsIn(facts).map(({ by, at, dueAt, cancelledBy }) => ({
@@ -53,8 +53,8 @@ const STATUS: Record<Life["latest"]["kind"], ClaimStatus> = {
   abandoned: "abandoned",
 };
 
-function viewOf(life: Life): ClaimView {
-  const { consumer, latest, grant, attempt, fence, eventType, openedAt, claimedAt, leaseEnd, changedAt } = life;
+function viewOf(life: Life, round: number): ClaimView {
+  const { consumer, latest, grant, attempt, fence, eventType, claimedAt, leaseEnd, changedAt } = life;
   return {
     consumer,
     status: STATUS[latest.kind],
@@ -62,7 +62,7 @@ function viewOf(life: Life): ClaimView {
     attempt,
     fence,
     maxAttempts: grant?.limit ?? null,
-    openedAt,
+    round,
     claimedAt,
     changedAt,
     leaseExpiresAt: latest.kind === "granted" ? leaseEnd : null,

@@ -5,13 +5,16 @@ import type { Alarm, Answer, SentAlert } from "./command.ts";
 import {
   type Called,
   consumersIn,
+  dispatchedBy,
   earlierBodies,
   eventsIn,
+  expectationRound,
   type Fact,
   type Facts,
   hopingIn,
   isOfTheWatch,
   lifeOf,
+  roundOf,
   untoldIn,
   waitingFor,
   type WatchReason,
@@ -19,29 +22,37 @@ import {
 import { answer, giveUp } from "./reference.ts";
 
 const A_DAY = 86_400_000;
-/** The queue's own message comes first: how long after a lease or a pause the watch leaves it to that. */
-const GRACE = 300_000;
-
 /** Somebody the job waits for: how many calls he has had, when the next is due, and whether it asks Sume first. */
-type Waiting = { name: string; reason: WatchReason; count: number; at: number; refresh: boolean };
+type Waiting = { name: string; round: number; reason: WatchReason; count: number; at: number; refresh: boolean };
 
 /** Everybody the job waits for: those who expect the event until it comes, then those who have not finished. */
-function waitingIn(facts: Facts, { watchAfterMs }: Settings): Waiting[] {
+function waitingIn(facts: Facts, settings: Settings): Waiting[] {
   const [event] = eventsIn(facts);
   if (event === undefined) {
-    return hopingIn(facts).map(({ by, at: since, index, dueAt: deadline }) => {
-      const call = callSince(facts.slice(index), "not_arrived", { name: by, since });
-      return { name: by, reason: "not_arrived", count: call?.count ?? 0, at: call?.nextAt ?? deadline, refresh: false };
+    return hopingIn(facts).map(({ by: name, dueAt: deadline }) => {
+      const round = expectationRound(facts, name);
+      const call = callIn(facts, "not_arrived", { name, round });
+      return {
+        name,
+        round,
+        reason: "not_arrived",
+        count: call?.count ?? 0,
+        at: call?.nextAt ?? deadline,
+        refresh: false,
+      };
     });
   }
   return waitingFor(facts).map((name) => {
     const life = lifeOf(facts, name);
-    const call = callSince(facts, "not_finished", { name, since: life?.openedAt ?? event.at });
+    const round = roundOf(facts, name);
+    const call = callIn(facts, "not_finished", { name, round });
     const isReopened = life?.latest.kind === "reopened";
     // What was reopened is dispatched at once; everything else is first left to the queues.
-    const quietUntil = isReopened ? life.openedAt : Math.max(event.at + watchAfterMs, graceOf(facts, name));
+    const firstAt = event.at + settings.watchAfterMs;
+    const quietUntil = isReopened ? life.latest.at : Math.max(firstAt, graceOf(facts, name, settings));
     return {
       name,
+      round,
       reason: "not_finished",
       count: call?.count ?? 0,
       at: call === null ? quietUntil : Math.max(quietUntil, call.nextAt),
@@ -50,22 +61,25 @@ function waitingIn(facts: Facts, { watchAfterMs }: Settings): Waiting[] {
   });
 }
 
-/** Somebody's last call, if it was decided after the clock said `since`. */
-function callSince(facts: Facts, reason: WatchReason, { name, since }: { name: string; since: number }): Called | null {
-  const calls = facts.flatMap((fact) => {
-    if (fact.kind !== "rang" || fact.reason !== reason) return [];
-    return fact.whom.filter((called) => called.name === name).map((called) => ({ called, at: fact.decidedAt }));
-  });
-  const last = calls.at(-1);
-  return last !== undefined && last.at > since ? last.called : null;
+/** Somebody's last call, if it was in that round. */
+function callIn(facts: Facts, reason: WatchReason, { name, round }: { name: string; round: number }): Called | null {
+  const calls = facts.flatMap((fact) => (fact.kind === "rang" && fact.reason === reason ? fact.whom : []));
+  const last = calls.findLast((called) => called.name === name);
+  return last?.round === round ? last : null;
 }
 
-/** When the time is over that a holder, or a pause, has until somebody asks. */
-function graceOf(facts: Facts, consumer: string): number {
+/** When the time is over that a message, a holder or a pause has until somebody asks. */
+function graceOf(facts: Facts, consumer: string, { graceMs, watchAfterMs }: Settings): number {
   const life = lifeOf(facts, consumer);
-  if (life?.latest.kind === "granted") return life.leaseEnd + GRACE;
-  if (life?.latest.kind === "released") return life.latest.retryAt + GRACE;
-  return Number.NEGATIVE_INFINITY;
+  if (life?.latest.kind === "granted") return life.leaseEnd + graceMs;
+  if (life?.latest.kind === "released") return life.latest.retryAt + graceMs;
+  if (life !== null) return Number.NEGATIVE_INFINITY;
+  const sent = consumersIn(facts).flatMap((other) => {
+    const sender = lifeOf(facts, other);
+    const isSender = sender?.latest.kind === "completed" && dispatchedBy(sender).includes(consumer);
+    return isSender ? [sender.changedAt] : [];
+  });
+  return Math.max(...sent) + Math.min(graceMs, watchAfterMs);
 }
 
 /** What the job's silence would be alerted as, when, and the most calls that anybody has had. */
@@ -98,7 +112,7 @@ export function dueAt(facts: Facts, settings: Settings): number | null {
   return Number.isFinite(due) ? due : null;
 }
 
-/** Rings. What the queue refuses is as good as not tried: all of it is sent again at another alarm. */
+/** Rings. What the queue refuses, and all that would have come after it, is sent at another alarm. */
 export function ring(
   journal: Fact[],
   { accepts, meanwhile, slowMs }: Alarm<string>,
@@ -128,19 +142,18 @@ export function ring(
   const between = meanwhile === null ? null : answer(journal, meanwhile, at + slowMs);
   const endedAt = at + 2 * slowMs;
   const refused = alerts.length > accepts;
+  const told = untold.slice(0, accepts);
+  if (told.length > 0) journal.push({ kind: "told", at: endedAt, types: told });
   if (!refused) {
-    if (untold.length > 0) journal.push({ kind: "told", at: endedAt, types: untold });
     // It counts for those it was for whom the job still waits for, for the same; nobody else's pause begins.
     const now = waitingIn(journal, settings);
-    const whom = due.flatMap(({ name, reason }): Called[] => {
-      const waiting = now.find((other) => other.name === name && other.reason === reason);
+    const whom = due.flatMap(({ name, reason, round }): Called[] => {
+      const waiting = now.find((other) => other.name === name && other.reason === reason && other.round === round);
       if (waiting === undefined) return [];
       const count = waiting.count + 1;
-      return [{ name, count, nextAt: endedAt + Math.min(settings.watchAfterMs * 2 ** (count - 1), A_DAY) }];
+      return [{ name, round, count, nextAt: endedAt + Math.min(settings.watchAfterMs * 2 ** (count - 1), A_DAY) }];
     });
-    if (first !== undefined && whom.length > 0) {
-      journal.push({ kind: "rang", at: endedAt, decidedAt: at, reason: first.reason, whom });
-    }
+    if (first !== undefined && whom.length > 0) journal.push({ kind: "rang", at: endedAt, reason: first.reason, whom });
   }
   return { outcome: between?.outcome ?? null, alerts: alerts.slice(0, accepts), refused, endedAt };
 }

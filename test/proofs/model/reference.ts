@@ -158,7 +158,9 @@ function holder(journal: Fact[], { consumer, token }: { consumer: string; token:
   const life = lifeOf(journal, consumer);
   if (life === null || life.latest.kind === "reopened") return { outcome: "stale", reason: "no_claim" };
   // Abandoned while nobody held it: nobody has anything to settle.
-  if (life.latest.kind === "abandoned" && life.previous?.kind !== "granted") return SETTLED;
+  if (life.latest.kind === "abandoned" && life.previous?.kind !== "granted") {
+    return { outcome: "stale", reason: "no_claim" };
+  }
   return life.grant?.token === token ? life : TAKEN;
 }
 
@@ -214,12 +216,15 @@ function reopen(journal: Fact[], call: Given<"reopen">, at: number): ReopenOutco
   if (latest?.kind === "granted") return { outcome: "open", status: "claimed" };
   if (latest?.kind === "released") return { outcome: "open", status: "released" };
   const saysNothingNew = latest?.kind === "reopened" && latest.eventType === eventType && (!refresh || latest.refresh);
-  if (!saysNothingNew) journal.push({ kind: "reopened", consumer, at, actor, eventType, refresh });
+  const asks = refresh || (latest?.kind === "reopened" && latest.refresh);
+  if (!saysNothingNew) journal.push({ kind: "reopened", consumer, at, actor, eventType, refresh: asks });
   return { outcome: "reopened" };
 }
 
 /** Whoever the job waits for is waited for no more. */
 function abandon(journal: Fact[], { actor, consumer }: Given<"abandon">, at: number): AbandonOutcome {
+  const known = lifeOf(journal, consumer);
+  if (known !== null) giveUp(journal, known, at);
   const life = lifeOf(journal, consumer);
   if (life?.latest.kind === "abandoned") return { outcome: "abandoned" };
   if (life !== null && isOver(life)) {

@@ -17,7 +17,7 @@ const CLAIM: Omit<ClaimView, "consumer"> = {
   attempt: 1,
   fence: 7,
   maxAttempts: 10,
-  openedAt: 1,
+  round: 1,
   claimedAt: 1,
   changedAt: 2,
   leaseExpiresAt: null,

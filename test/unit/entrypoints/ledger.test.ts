@@ -179,11 +179,11 @@ describe("settling", () => {
         outcome: "claimed",
         attempt,
       });
-      const released = await index.release({ jobId: "tenth", token: `t${attempt}` });
+      const released = await index.release({ jobId: "sixtieth", token: `t${attempt}` });
       statuses.push("status" in released ? released.status : released.outcome);
     }
-    expect(statuses).toEqual([...Array.from({ length: 9 }, () => "released"), "failed"]);
-    expect(await index.claim({ jobId: "tenth" })).toMatchObject({ outcome: "failed", attempt: 10 });
+    expect(statuses).toEqual([...Array.from({ length: 59 }, () => "released"), "failed"]);
+    expect(await index.claim({ jobId: "sixtieth" })).toMatchObject({ outcome: "failed", attempt: 60 });
   });
 });
 

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import type { AbandonOutcome } from "../../../ledger-service/contract/index.ts";
 import { abandon, claim, complete, reopen } from "../../../ledger-service/src/job/claims.ts";
 import { unfinished } from "../../../ledger-service/src/job/record.ts";
-import { ABANDONED, claimCommand, claimIn, type StateName, STATES } from "./states.ts";
+import { ABANDONED, claimCommand, claimIn, EXHAUSTED, type StateName, STATES } from "./states.ts";
 
 const ann = { actor: "ann", consumer: "index" };
 
@@ -42,7 +42,7 @@ describe("abandon", () => {
     expect(claimIn(abandon(STATES["event only"], ann, 1_030_000).record)).toMatchObject({
       attempt: 0,
       fence: 0,
-      openedAt: 1_000_000,
+      round: 1,
       token: null,
     });
   });
@@ -74,7 +74,13 @@ describe("abandon", () => {
   test.each(["released", "reopened"] as const)("of a claim that is %s leaves nobody who may settle it", (state) => {
     const { record } = abandon(STATES[state], ann, 1_030_000);
     const late = complete(record, { consumer: "index", token: "held", result: null, dispatchedTo: null }, 1_040_000);
-    expect(late).toEqual({ record, outcome: { outcome: "stale", reason: "settled" } });
+    expect(late).toEqual({ record, outcome: { outcome: "stale", reason: "no_claim" } });
+  });
+
+  test("a holder that died on its last attempt has failed, and is told so", () => {
+    const { record, outcome } = abandon(STATES["claimed, last attempt"], ann, 1_070_000);
+    expect(outcome).toEqual({ outcome: "ended", status: "failed" });
+    expect(claimIn(record)).toEqual(EXHAUSTED);
   });
 
   test("is undone by reopen, whose first attempt has the higher fence", () => {

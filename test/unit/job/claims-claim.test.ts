@@ -138,14 +138,14 @@ function after(
   if (told.outcome === "unknown") throw new Error("an unknown job has no claim");
   const { attempt, fence } = told;
   const history = held?.history ?? [];
-  const openedAt = held?.openedAt ?? 1_000_000;
+  const round = held?.round ?? 1;
   const common = {
     consumer: "index",
     eventType: "job.completed",
     attempt,
     fence,
     maxAttempts: 3,
-    openedAt,
+    round,
     dispatchedTo: [],
   };
   if (effect === "granted") {

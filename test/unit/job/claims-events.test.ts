@@ -76,7 +76,12 @@ describe("a second event type", () => {
   });
 });
 
-const newest = (now: number): EventEntry => ({ ...EVENT, source: "poll", bytes: 99, replaced: [{ at: now, bytes: 18 }] });
+const newest = (now: number): EventEntry => ({
+  ...EVENT,
+  source: "poll",
+  bytes: 99,
+  replaced: [{ at: now, bytes: 18 }],
+});
 
 describe("another body of a known type", () => {
   const NEWER = { type: "job.completed", source: "poll", bytes: 99, differs: true } as const;

@@ -42,7 +42,7 @@ function open(found: ClaimEntry, at: number, ended: { error?: string; result?: s
   const kept = { consumer, eventType, attempt, fence, maxAttempts, claimedAt, dispatchedTo };
   return {
     ...kept,
-    openedAt: at,
+    round: found.round + 1,
     changedAt: at,
     history: [...history, { at, actor: "ann", verb: "reopen", status: "reopened", attempt, ...ended }],
     status: "reopened",
@@ -123,8 +123,10 @@ describe("reopen", () => {
     const { record: plain } = reopen(STATES.failed, reopening(), 1_030_000);
     const { record: asked, outcome } = reopen(plain, reopening(null, true), 1_030_001);
     expect(outcome).toEqual(reopened);
-    expect(claimIn(asked)).toMatchObject({ status: "reopened", refresh: true, openedAt: 1_030_001 });
+    expect(claimIn(asked)).toMatchObject({ status: "reopened", refresh: true, round: 3 });
     expect(reopen(asked, reopening(), 1_030_002).record).toBe(asked);
+    const both = { ...asked, events: [EVENT, SECOND_EVENT] };
+    expect(claimIn(reopen(both, reopening("job.failed"), 1_030_002).record)).toMatchObject({ refresh: true });
     expect(reopen(asked, reopening(null, true), 1_030_002).record).toBe(asked);
   });
 

@@ -39,9 +39,9 @@ const noClaim: Stale = { outcome: "stale", reason: "no_claim" };
 
 /** What a settle turns the claim it found into. */
 function settledAs(found: ClaimEntry, end: Omit<HistoryRecord, "attempt" | "actor">): Kept & { token: string } {
-  const { consumer, eventType, attempt, fence, maxAttempts, openedAt, claimedAt, dispatchedTo } = found;
+  const { consumer, eventType, attempt, fence, maxAttempts, round, claimedAt, dispatchedTo } = found;
   const history = [...found.history, { ...end, actor: "index", attempt }];
-  const kept = { consumer, eventType, attempt, fence, maxAttempts, openedAt, claimedAt, dispatchedTo };
+  const kept = { consumer, eventType, attempt, fence, maxAttempts, round, claimedAt, dispatchedTo };
   return { ...kept, changedAt: end.at, history, token: "held" };
 }
 type Kept = Omit<ClaimEntry & { status: "reopened" }, "status" | "refresh">;

@@ -51,7 +51,9 @@ describe.each(NAMES)("from %s", (name) => {
     for (const token of ANY) {
       for (const now of TIMES) {
         const { record, outcome } = run(before, token, now);
-        const refused = REFUSALS.includes(outcome.outcome) && verb !== "claim with another event";
+        // An event may be kept, and a holder that died on its last attempt be found out, though the call itself is refused.
+        const isFoundOut = verb === "abandon" && name === "claimed, last attempt" && now >= 1_060_000;
+        const refused = REFUSALS.includes(outcome.outcome) && verb !== "claim with another event" && !isFoundOut;
         if (refused && record !== before) faults.push(`a refusal changed the record: ${token}, ${now}`);
         faults.push(...faultsOf(before, record, now).map((fault) => `${fault}: ${token}, ${now}`));
         // The same command again is answered alike and changes nothing more, as long as the clock stands still.

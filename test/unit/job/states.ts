@@ -41,7 +41,7 @@ const RECEIVER: ClaimEntry = {
   attempt: 1,
   fence: 1_000_000,
   maxAttempts: null,
-  openedAt: 1_000_000,
+  round: 1,
   claimedAt: 1_000_000,
   changedAt: 1_000_000,
   dispatchedTo: ["index"],
@@ -61,7 +61,7 @@ const INDEX = {
   attempt: 1,
   fence: 1_000_000,
   maxAttempts: 3,
-  openedAt: 1_000_000,
+  round: 1,
   claimedAt: 1_000_000,
   changedAt: 1_000_000,
   dispatchedTo: [],
@@ -109,7 +109,7 @@ export const RELEASED = {
 
 export const REOPENED = {
   ...INDEX_LAST,
-  openedAt: 1_030_000,
+  round: 2,
   changedAt: 1_030_000,
   history: [
     ...INDEX_LAST.history,

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { view } from "../../../ledger-service/src/job/view.ts";
 import { type StateName, STATES } from "./states.ts";
 
-const SETTINGS = { retentionMs: 2_592_000_000, watchAfterMs: 900_000 };
+const SETTINGS = { retentionMs: 2_592_000_000, watchAfterMs: 900_000, graceMs: 300_000 };
 const NONE = { leaseExpiresAt: null, retryAt: null, endedAt: null, error: null, result: null };
 
 describe("a claim in view", () => {

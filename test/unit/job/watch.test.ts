@@ -3,15 +3,15 @@
 
 import { describe, expect, test } from "vitest";
 import { claim, complete, reopen } from "../../../ledger-service/src/job/claims.ts";
-import { EMPTY_RECORD, EMPTY_WATCH, type JobRecord } from "../../../ledger-service/src/job/record.ts";
+import { type ClaimEntry, EMPTY_RECORD, EMPTY_WATCH, type JobRecord } from "../../../ledger-service/src/job/record.ts";
 import { dueAlerts, dueAt, nextRing, type Settings } from "../../../ledger-service/src/job/schedule.ts";
 import { alerted, cancelExpectation, expectEvent } from "../../../ledger-service/src/job/watch.ts";
 import { CLAIMED, claimCommand, claimIn, FAILED, recordOf, SAME_EVENT, SECOND_EVENT, EVENT, STATES } from "./states.ts";
 
-const SETTINGS: Settings = { retentionMs: 2_592_000_000, watchAfterMs: 900_000 };
+const SETTINGS: Settings = { retentionMs: 2_592_000_000, watchAfterMs: 900_000, graceMs: 300_000 };
 const MINUTE = 60_000;
 
-const expectation = { by: "app", setAt: 1_000, dueAt: 61_000, cancelledBy: null };
+const expectation = { by: "app", setAt: 1_000, dueAt: 61_000, cancelledBy: null, round: 1 };
 const expected: JobRecord = {
   ...EMPTY_RECORD,
   watch: { ...EMPTY_WATCH, expectations: [expectation], changedAt: 1_000 },
@@ -21,14 +21,14 @@ const rungTwice: JobRecord = {
   watch: {
     ...EMPTY_WATCH,
     expectations: [expectation],
-    calls: [{ reason: "not_arrived", consumer: "app", rings: 2, at: 99_000, nextAt: 999_000 }],
+    calls: [{ reason: "not_arrived", consumer: "app", round: 1, rings: 2, nextAt: 999_000 }],
     changedAt: 99_000,
   },
 };
 
 /** Sends what is due at `now`; the record may have changed by the time it is sent. */
 const ring = (seen: JobRecord, decidedAt: number, { record = seen, now = decidedAt } = {}) =>
-  alerted(record, { alerts: dueAlerts(seen, SETTINGS, decidedAt), settings: SETTINGS, decidedAt, now });
+  alerted(record, { alerts: dueAlerts(seen, SETTINGS, decidedAt), settings: SETTINGS, now });
 
 describe("expectEvent", () => {
   test("of a job that is not known keeps the deadline", () => {
@@ -51,7 +51,8 @@ describe("expectEvent", () => {
     expect(outcome).toEqual({ outcome: "expected", dueAt: 12_000 });
     expect(record.watch).toEqual({
       ...EMPTY_WATCH,
-      expectations: [{ by: "app", setAt: 2_000, dueAt: 12_000, cancelledBy: null }],
+      expectations: [{ by: "app", setAt: 2_000, dueAt: 12_000, cancelledBy: null, round: 2 }],
+      calls: rungTwice.watch?.calls,
       changedAt: 2_000,
     });
   });
@@ -73,7 +74,9 @@ describe("expectEvent", () => {
     const { record: off } = cancelExpectation(expected, { consumer: "app", actor: "app" }, 2_000);
     const { record, outcome } = expectEvent(off, { consumer: "app", withinMs: 900_000 }, 3_000);
     expect(outcome).toEqual({ outcome: "expected", dueAt: 903_000 });
-    expect(record.watch?.expectations).toEqual([{ by: "app", setAt: 3_000, dueAt: 903_000, cancelledBy: null }]);
+    expect(record.watch?.expectations).toEqual([
+      { by: "app", setAt: 3_000, dueAt: 903_000, cancelledBy: null, round: 2 },
+    ]);
   });
 });
 
@@ -218,6 +221,36 @@ describe("alerted", () => {
     expect(dueAt(after, SETTINGS)).toBe(4_600_001);
     expect(dueAlerts(after, SETTINGS, 4_600_002)).toMatchObject([{ ring: 1, pending: ["index"] }]);
     expect(nextRing(ring(after, 4_600_002), SETTINGS)).toEqual({ at: 5_500_002, reason: "not_finished", rings: 1 });
+  });
+
+  test("a reopening is due at once with the first ring, by a clock that has stepped back too", () => {
+    const called = ring(ring(STATES["event only"], 1_900_000), 2_800_000);
+    const failed = { ...called, claims: new Map(called.claims).set("index", FAILED) };
+    const reopening = { actor: "ann", consumer: "index", eventType: null, refresh: true };
+    const { record } = reopen(failed, reopening, 1_500_000);
+    expect(dueAlerts(record, SETTINGS, 1_500_000)).toMatchObject([{ ring: 1, refresh: true }]);
+    expect(dueAlerts(ring(record, 1_500_000), SETTINGS, 1_500_000)).toEqual([]);
+  });
+
+  test("of whoever was dispatched to counts anew when the dispatcher was reopened and has finished", () => {
+    const called = ring(ring(STATES["event only"], 1_900_000), 2_800_000);
+    const by = { consumer: "receiver", token: "again", result: null };
+    const { record: opened } = reopen(
+      called,
+      { actor: "ann", consumer: "receiver", eventType: null, refresh: false },
+      3_000_000,
+    );
+    const { record: claimed } = claim(opened, { ...claimCommand("again"), consumer: "receiver" }, 3_000_000);
+    const { record } = complete(claimed, { ...by, dispatchedTo: ["index"] }, 3_000_000);
+    expect(nextRing(record, SETTINGS)).toEqual({ at: 3_300_000, reason: "not_finished", rings: 0 });
+  });
+
+  test("who is sent his first message late is given time for it", () => {
+    const late = { consumer: "receiver", token: "receivers", result: null, dispatchedTo: ["index"] };
+    const held: ClaimEntry = { ...CLAIMED, consumer: "receiver", token: "receivers", maxAttempts: null };
+    const { record } = complete({ ...recordOf(null), claims: new Map([["receiver", held]]) }, late, 4_000_000);
+    expect(nextRing(record, SETTINGS)?.at).toBe(4_300_000);
+    expect(nextRing(record, { ...SETTINGS, watchAfterMs: 1_500 })?.at).toBe(4_001_500);
   });
 
   test("a nearer deadline that is set while the alert is on its way is kept", () => {

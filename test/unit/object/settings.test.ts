@@ -26,21 +26,24 @@ describe("RETENTION_DAYS", () => {
   });
 });
 
-describe("WATCH_AFTER_MINUTES", () => {
+describe.each([
+  ["WATCH_AFTER_MINUTES", "watchAfterMs", 900_000],
+  ["WATCH_GRACE_MINUTES", "graceMs", 300_000],
+] as const)("%s", (name, setting, byDefault) => {
   test.each([
     ["15", 900_000],
     ["0.5", 30_000],
     [1, 60_000],
-    ["", 900_000],
-    [undefined, 900_000],
+    ["", byDefault],
+    [undefined, byDefault],
     ["1440", 86_400_000],
-  ])("%j alerts an unfinished job after %j ms", (value, watchAfterMs) => {
-    expect(readSettings(value === undefined ? {} : { WATCH_AFTER_MINUTES: value })).toMatchObject({ watchAfterMs });
+  ])("%j means %j ms", (value, ms) => {
+    expect(readSettings(value === undefined ? {} : { [name]: value })).toMatchObject({ [setting]: ms });
   });
 
   test.each(["0", "-1", "soon", "1441"])("%j is refused", (value) => {
-    expect(() => readSettings({ WATCH_AFTER_MINUTES: value })).toThrow(
-      expect.objectContaining({ code: "invalid_setting", message: expect.stringMatching(/^WATCH_AFTER_MINUTES /) }),
+    expect(() => readSettings({ [name]: value })).toThrow(
+      expect.objectContaining({ code: "invalid_setting", message: expect.stringMatching(new RegExp(`^${name} `)) }),
     );
   });
 });

@@ -37,7 +37,7 @@ describe("a claim that cannot be read", () => {
       outcome: "failed",
       error: expect.stringContaining("reopen"),
     });
-    expect(await index.complete({ jobId, token: "t" })).toEqual({ outcome: "stale", reason: "settled" });
+    expect(await index.complete({ jobId, token: "t" })).toEqual({ outcome: "stale", reason: "no_claim" });
     expect(await index.inspect({ jobId })).toMatchObject({ claims: [{ consumer: "index", status: "failed" }] });
     expect(await admin.reopen(who(jobId))).toEqual({ outcome: "reopened" });
     const again = await index.claim({ jobId });

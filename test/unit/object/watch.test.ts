@@ -409,6 +409,16 @@ describe("a second event type", () => {
   });
 });
 
+test("a conflict that was told is not told again where the alert after it is refused", async () => {
+  await dispatched("part");
+  await receiver.claim({ jobId: "part", event: OTHER_EVENT });
+  vi.setSystemTime(START + 15 * MINUTE);
+  send.mockImplementationOnce(take).mockRejectedValueOnce(new Error("queue down"));
+  await runDurableObjectAlarm(jobObject("part"));
+  await ring("part");
+  expect(alerts).toEqual([conflict("part"), notFinished("part", 1)]);
+});
+
 describe("the alarm's own time", () => {
   test("a queue that is down for hours is tried after 1, 2, 4, 8 minutes, then every 15", async () => {
     await dispatched("down");
@@ -430,6 +440,7 @@ describe("the alarm's own time", () => {
 
   test("an alarm that runs a moment early does not spin: it is set a second on, not to a moment on", async () => {
     await dispatched("hasty");
+    await evict("hasty"); // what runs is a fresh instance
     vi.setSystemTime(START + 15 * MINUTE - 1);
     await runDurableObjectAlarm(jobObject("hasty"));
     expect(alerts).toEqual([]);

@@ -77,7 +77,7 @@ describe("a body of declared length", () => {
 
 describe("a body of unknown length", () => {
   test.each([
-    ["in one-byte pieces", 1, 256 * KIB],
+    ["in one-byte pieces", 1, 66 * KIB],
     ["in small pieces, to the edge of a buffer", 100, 64 * KIB],
     ["in small pieces, over the edge of a buffer", 100, 64 * KIB + 1],
     ["in large pieces", 60_000, 1_024 * KIB],
@@ -87,8 +87,8 @@ describe("a body of unknown length", () => {
     expect(Buffer.compare(read ?? PREFIX, Buffer.concat([PREFIX, body]))).toBe(0);
   });
 
-  test("256 KiB in one-byte pieces are read into two buffers; no piece is kept", async () => {
-    const { request: small, buffers } = request(bytes(256 * KIB - 1), { declared: null, piece: 1 });
+  test("one-byte pieces are read into two buffers; no piece is kept", async () => {
+    const { request: small, buffers } = request(bytes(66 * KIB), { declared: null, piece: 1 });
     await readBody(small, PREFIX);
     expect([...buffers]).toEqual([64 * KIB, 256 * KIB]);
   });

@@ -15,8 +15,8 @@ const StoredClaim = v.object({
 });
 const StoredEvent = v.object({ body: v.instance(Uint8Array) });
 const StoredWatch = v.object({
-  expectations: v.array(v.object({ by: v.string(), setAt: v.number(), dueAt: v.number(), cancelledBy: v.unknown() })),
-  calls: v.array(v.object({ reason: v.string(), consumer: v.string(), at: v.number() })),
+  expectations: v.array(v.object({ by: v.string(), round: v.number(), dueAt: v.number(), cancelledBy: v.unknown() })),
+  calls: v.array(v.object({ reason: v.string(), consumer: v.string(), round: v.number() })),
   conflictsTold: v.number(),
 });
 const NO_WATCH: v.InferOutput<typeof StoredWatch> = { expectations: [], calls: [], conflictsTold: 0 };
@@ -48,10 +48,10 @@ export function stored(object: JobObject): StoredJob {
   return {
     events,
     claims,
-    expected: open.map(({ by, setAt, dueAt }) => ({
+    expected: open.map(({ by, round, dueAt }) => ({
       by,
       dueAt,
-      isTold: watch.calls.some((call) => call.reason === "not_arrived" && call.consumer === by && call.at > setAt),
+      isTold: watch.calls.some((call) => call.reason === "not_arrived" && call.consumer === by && call.round === round),
     })),
     untold: Math.max(0, events.size - 1) - watch.conflictsTold,
   };

@@ -112,11 +112,12 @@ export class JobObject {
     const ctx = {
       id: { name: this.name },
       storage: this.storage.viewOf(process, () => this.crash()),
-      blockConcurrencyWhile: async (code: () => Promise<void>) => {
+      blockConcurrencyWhile: async <T>(code: () => Promise<T>): Promise<T> => {
         const blocking = code();
-        instance.blocked = blocking;
-        await blocking;
+        instance.blocked = blocking.then(() => undefined);
+        const value = await blocking;
         instance.blocked = null;
+        return value;
       },
     };
     const code = process.run(() => new JobLedger(ctx, this.#env));

@@ -126,6 +126,7 @@ describe("#16 a receiver that cannot work", () => {
     const before = await jobObjects(stack);
     const logged = stack.logs().length;
     expect(await deliver("job-16", settings, { signedWith })).toBe(503);
+    expect(await jobObjects(stack)).toEqual(before);
     const line = await until<LogLine>("the error line", () =>
       stack
         .logs()
@@ -134,7 +135,6 @@ describe("#16 a receiver that cannot work", () => {
     );
     expect(line).toMatchObject({ level: "error", worker: "receiver", detail: expect.stringContaining(named) });
     expect(line.outcome).toBe("SettingsError invalid_setting");
-    expect(await jobObjects(stack)).toEqual(before);
   });
 
   it("set right again: the same delivery is accepted", async () => {

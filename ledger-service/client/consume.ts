@@ -1,30 +1,30 @@
-// `consume`: a queue handler in one call. It runs each message through `runOnce` and settles the message by what came of it.
+// `consume`: a queue handler in one call. It claims and runs the job of each message, and settles the message by what
+// came of it.
 
-import {
-  errorName,
-  identify,
-  type JobMessage,
-  type Identity,
-  type LedgerBinding,
-  log,
-  MAX_JOB_ID_BYTES,
-  UNKNOWN,
-  withTimeout,
-} from "../contract/index.ts";
-import { deliveryDelayS, messageDelayS } from "./delays.ts";
+import * as v from "valibot";
+import { JobId, type JobMessage, type LedgerBinding } from "../contract/index.ts";
+import { deliveryDelayS, givenBackDelayS, messageDelayS } from "./delays.ts";
 import type { Work } from "./job.ts";
 import { LeaseKeeper } from "./lease-keeper.ts";
-import { DEFAULT_CLIENT_LEASE_MS, runKept, type RunOptions, type RunOutcome } from "./run-once.ts";
+import { consumeLine, levelOf, type Ran, teller } from "./lines.ts";
+import { DEFAULT_CLIENT_LEASE_MS, hold, type RunOptions } from "./run-once.ts";
+import { inTurns, type Turn } from "./turns.ts";
 
 export type ConsumeOptions = Pick<RunOptions, "leaseMs" | "maxAttempts" | "retryAfterMs">;
 
-/** Milliseconds; the log line is not worth more waiting than this. */
-const IDENTIFY_WITHIN_MS = 1_000;
+/**
+ * Jobs that one call takes. The platform allows about 32 service-binding calls in an invocation: 10 claims, 10
+ * settles, the 7 renewals of a 4-minute lease in 15 minutes, who the binding is, and 4 for what must be repeated.
+ */
+const MAX_JOBS = 10;
+
+const NamesJob = v.looseObject({ jobId: JobId });
 
 /**
- * Does `work` once for every job in the batch, all of them at the same time, and acknowledges or retries each message by
- * itself: a message that fails never holds back the others. Set the queue's `max_batch_size` to at most 10 and
- * `max_retries` to 100, without a dead-letter queue: the ledger decides when a job has failed.
+ * Does `work` once for every job in the batch, all of them at the same time, and acknowledges or retries each message
+ * by itself: a message that fails never holds back the others. A job whose earlier attempt vanished runs by itself,
+ * after the others. Set the queue's `max_batch_size` to at most 10, `max_retries` to 100 and `retry_delay` to 60,
+ * without a dead-letter queue: the ledger decides when a job has failed.
  */
 export async function consume(
   batch: MessageBatch<JobMessage>,
@@ -33,26 +33,50 @@ export async function consume(
   options: ConsumeOptions = {},
 ): Promise<void> {
   const leaseMs = options.leaseMs ?? DEFAULT_CLIENT_LEASE_MS;
-  const keeper = new LeaseKeeper(ledger, leaseMs);
-  const caller = withTimeout(identify(ledger), IDENTIFY_WITHIN_MS).catch(() => UNKNOWN);
-  await Promise.all(
-    batch.messages.map(async (message) => {
-      let ran: RunOutcome | { outcome: "error"; error: unknown };
-      try {
-        ran = await runKept(ledger, keeper, { ...options, leaseMs, jobId: message.body.jobId }, work);
-      } catch (error) {
-        ran = { outcome: "error", error };
-      }
-      const delaySeconds = retryInSeconds(ran, message.attempts);
-      if (delaySeconds === null) message.ack();
-      else message.retry({ delaySeconds });
-      logRun(await caller, message, ran);
-    }),
-  );
+  const tell = teller(ledger);
+  const keeper = new LeaseKeeper(ledger, leaseMs, tell);
+
+  /** Settles the message by what became of its job. */
+  const settle = async (message: Message<JobMessage>, ran: Ran): Promise<void> => {
+    const delaySeconds = retryInSeconds(ran, message.attempts);
+    if (delaySeconds === null) message.ack();
+    else message.retry({ delaySeconds });
+    await tell(consumeLine(message.body.jobId, message.id, ran), levelOf(ran));
+  };
+  const take = async (message: Message<JobMessage>): Promise<Turn> => {
+    try {
+      const held = await hold(ledger, keeper, { ...options, leaseMs, jobId: message.body.jobId });
+      return "run" in held
+        ? { alone: held.vanished > 0, run: async () => await settle(message, await held.run(work)) }
+        : { alone: false, run: () => settle(message, held) };
+    } catch (error) {
+      return { alone: false, run: () => settle(message, { outcome: "error", error }) };
+    }
+  };
+
+  const named: Message<JobMessage>[] = [];
+  const malformed: Message[] = [];
+  for (const message of batch.messages) (v.is(NamesJob, message.body) ? named : malformed).push(message);
+  // However often they came, they would name no job.
+  for (const message of malformed) message.ack();
+  const spare = named.slice(MAX_JOBS);
+
+  const [late] = await Promise.all([
+    inTurns(named.slice(0, MAX_JOBS), take),
+    ...malformed.map(({ id }) => tell({ event: "consume", outcome: "malformed", messageId: id }, "error")),
+  ]);
+  const givenBack = [...late, ...spare];
+  for (const message of givenBack) message.retry({ delaySeconds: givenBackDelayS() });
+  if (givenBack.length > 0) {
+    // Spare messages are a mistake in the queue's config; late ones are not.
+    const level = spare.length > 0 ? "error" : "info";
+    await tell({ event: "consume", outcome: "given_back", count: givenBack.length }, level);
+  }
+  await keeper.close();
 }
 
 /** Seconds until the message should come again, or `null` if it need not. */
-function retryInSeconds(ran: RunOutcome | { outcome: "error" }, deliveries: number): number | null {
+function retryInSeconds(ran: Ran, deliveries: number): number | null {
   switch (ran.outcome) {
     case "done":
     case "completed":
@@ -71,26 +95,4 @@ function retryInSeconds(ran: RunOutcome | { outcome: "error" }, deliveries: numb
     default:
       return ran satisfies never;
   }
-}
-
-function logRun(
-  { namespace, consumer }: Identity,
-  message: Message<JobMessage>,
-  ran: RunOutcome | { outcome: "error"; error: unknown },
-): void {
-  const jobId: unknown = message.body?.jobId;
-  log(
-    {
-      worker: consumer,
-      event: "consume",
-      outcome: ran.outcome,
-      namespace,
-      jobId: typeof jobId === "string" ? jobId.slice(0, MAX_JOB_ID_BYTES) : undefined,
-      consumer,
-      attempt: "attempt" in ran ? ran.attempt : undefined,
-      messageId: message.id,
-      error: ran.outcome === "error" ? errorName(ran.error) : undefined,
-    },
-    ran.outcome === "error" || ran.outcome === "unknown" || ran.outcome === "gave_up" ? "error" : "info",
-  );
 }

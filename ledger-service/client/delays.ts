@@ -1,20 +1,28 @@
-// When what failed is tried again. Every delay of the client passes through here, for every delay needs its jitter: jobs that
-// failed together would come back together, and fall together on what has just recovered.
+// When what failed is tried again. Every delay of the client has jitter, and has it from here: jobs that failed
+// together must not come back together and drown what has just recovered.
 
 import { MAX_RETRY_AFTER_MS } from "../contract/index.ts";
 
 const FIRST_RETRY_MS = 30_000;
-/** Milliseconds. Once a dependency is back, no job waits longer than this; and an attempt an hour costs next to nothing. */
+/**
+ * Milliseconds. Once a dependency is back, no job waits longer than this; and an attempt an hour costs next to
+ * nothing.
+ */
 const LONGEST_RETRY_MS = 60 * 60_000;
 
 /** Seconds; the longest delay that a queue takes. */
 const LONGEST_DELAY_S = 12 * 60 * 60;
 /** Milliseconds. A message comes later than its claim is free, by an eighth of the delay and at most by this. */
 const LONGEST_MARGIN_MS = 4_000;
+/**
+ * Milliseconds, at most, until a message comes again that was given back untouched: another invocation can take it
+ * now.
+ */
+const GIVE_BACK_MS = 10_000;
 
 /**
- * A time between half of `ms` and all of it. Half, so that those who failed together are spread as widely as they wait; not
- * less, so that the attempts are sure to outlast an outage (`DEFAULT_MAX_ATTEMPTS`).
+ * A time between half of `ms` and all of it. The upper half is drawn, to spread widely those who failed together. The
+ * lower half is sure, so that the attempts outlast an outage whatever is drawn (`DEFAULT_MAX_ATTEMPTS`).
  */
 export function jittered(ms: number, random: () => number = Math.random): number {
   return (ms / 2) * (1 + random());
@@ -38,8 +46,8 @@ export function retryAfter(attempt: number, retryAfterMs: (attempt: number) => n
 }
 
 /**
- * Whole seconds until a message should come for a claim that is free in `ms` milliseconds. Later than that and never sooner:
- * a delivery that finds the claim not yet free is wasted, and the ledger's clock need not be this one.
+ * Whole seconds until a message should come for a claim that is free in `ms` milliseconds. Later than that and never
+ * sooner: a delivery that finds the claim not yet free is wasted, and the ledger's clock need not be this one.
  */
 export function messageDelayS(ms: number): number {
   return delayS(ms + jittered(Math.min(Math.max(ms, 0) / 8, LONGEST_MARGIN_MS)));
@@ -48,6 +56,11 @@ export function messageDelayS(ms: number): number {
 /** Whole seconds until a message should come whose claim told no time, after that many deliveries. */
 export function deliveryDelayS(deliveries: number): number {
   return delayS(jittered(retryDelayMs(deliveries)));
+}
+
+/** Whole seconds until a message should come again that was given back untouched. */
+export function givenBackDelayS(): number {
+  return delayS(jittered(GIVE_BACK_MS));
 }
 
 function delayS(ms: number): number {

@@ -23,10 +23,21 @@ export function isOverloaded(error: unknown): boolean {
 }
 
 const REFUSALS: readonly LedgerErrorCode[] = ["invalid_argument", "invalid_props", "too_large", "invalid_setting"];
+const FINAL: readonly LedgerErrorCode[] = ["invalid_argument", "too_large"];
 
-/** The ledger refused the call itself: the same call would be refused again. Other errors may carry a `code` as well. */
+/** The ledger refused the call: the same call would be refused again, until somebody mends what is wrong. */
 export function isRefusal(error: unknown): boolean {
-  return error instanceof Error && "code" in error && REFUSALS.some((code) => code === error.code);
+  return hasCode(error, REFUSALS);
+}
+
+/** The ledger refused what the caller brought. Of other refusals a setting is the cause, and a deploy mends it. */
+export function isFinal(error: unknown): boolean {
+  return hasCode(error, FINAL);
+}
+
+/** Errors of other origin may carry a `code` as well. */
+function hasCode(error: unknown, codes: readonly LedgerErrorCode[]): boolean {
+  return error instanceof Error && "code" in error && codes.some((code) => code === error.code);
 }
 
 /** The text kept in the ledger for a failure. */

@@ -1,5 +1,6 @@
-// `job-ledger/client`: the consumers' side of the ledger. `consume` for a queue handler, `runOnce` for anything else, and the
-// types that their code names. It depends on the contract and on nothing of the ledger service or of any consumer.
+// `job-ledger/client`: the consumers' side of the ledger. `consume` for a queue handler, `runOnce` for anything else,
+// and the types that their code names. It depends on the contract and on nothing of the ledger service or of any
+// consumer.
 
 export type {
   Attempt,

@@ -17,7 +17,8 @@ export type Job = {
 };
 
 /**
- * The work of one job. What it returns is kept as the claim's result: plain JSON, at most 16 KiB and 64 levels deep. Anything
- * else, such as a `Date`, a `Map` or an object of R2, makes the job `failed` at once: doing it again would not help.
+ * The work of one job. What it returns is kept as the claim's result: plain JSON, at most 16 KiB and 64 levels deep.
+ * Anything else, such as a `Date`, a `Map` or an object of R2, makes the job `failed` at once: doing it again would
+ * not help.
  */
 export type Work = (job: Job) => Promise<Json | void>;

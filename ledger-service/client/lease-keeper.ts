@@ -1,33 +1,42 @@
-// Keeps the leases of claims alive while their work runs: one timer and one `renew` call for all of them. A Worker may make
-// only about 32 service-binding calls per invocation, so a call per claim would not do.
+// Keeps the leases of claims alive while their work runs: one timer and one `renew` call for all of them. A Worker
+// may make only about 32 service-binding calls per invocation, so a call per claim would not do.
 
-import { type LedgerBinding, type RenewAnswer, withTimeout } from "../contract/index.ts";
+import { errorName, type LedgerBinding, type RenewAnswer, withTimeout } from "../contract/index.ts";
 import { ClaimLostError } from "./errors.ts";
+import type { Tell } from "./lines.ts";
 
 export type HeldClaim = { jobId: string; token: string; leaseExpiresAt: number };
 /** A claim that is being kept. `signal` is aborted when it is lost, or its lease ran out and could not be renewed. */
 export type Lease = { readonly signal: AbortSignal; readonly expiresAt: number; stop(): void };
 type Kept = HeldClaim & { abort: AbortController; end: ReturnType<typeof setTimeout> | null };
 
+/** Milliseconds. The claims of a batch are lost within moments of one another; one line tells of all of them. */
+const GATHER_MS = 1_000;
+
 export class LeaseKeeper {
   readonly #ledger: Pick<LedgerBinding, "renew">;
   readonly #leaseMs: number;
+  readonly #tell: Tell;
   readonly #kept = new Set<Kept>();
   #timer: ReturnType<typeof setTimeout> | null = null;
   #renewing = false;
+  /** The last renewal failed, and a line has told so: there is no other until one has succeeded. */
+  #failing = false;
+  #lost: string[] = [];
 
   /** Renews every `leaseMs / 2`, and what failed again after `leaseMs / 8`: well before a lease runs out. */
-  constructor(ledger: Pick<LedgerBinding, "renew">, leaseMs: number) {
+  constructor(ledger: Pick<LedgerBinding, "renew">, leaseMs: number, tell: Tell) {
     this.#ledger = ledger;
     this.#leaseMs = leaseMs;
+    this.#tell = tell;
   }
 
-  /** Keeps the claim until `stop` is called. `askedAt`: when the claim was asked for, by this clock. */
-  keep(claim: HeldClaim, askedAt: number): Lease {
+  /** Keeps the claim until `stop` is called. `since`: a time by this clock, not after the lease began. */
+  keep(claim: HeldClaim, since: number): Lease {
     const kept: Kept = { ...claim, abort: new AbortController(), end: null };
     this.#kept.add(kept);
-    this.#abortAtEnd(kept, askedAt);
-    this.#schedule(askedAt + this.#leaseMs / 2 - Date.now());
+    this.#loseAtEnd(kept, since);
+    this.#schedule(since + this.#leaseMs / 2 - Date.now());
     return {
       signal: kept.abort.signal,
       get expiresAt() {
@@ -35,6 +44,13 @@ export class LeaseKeeper {
       },
       stop: () => this.#drop(kept),
     };
+  }
+
+  /** Tells now of claims whose loss has not been told; to be called before the invocation ends. */
+  async close(): Promise<void> {
+    const jobIds = this.#lost;
+    this.#lost = [];
+    if (jobIds.length > 0) await this.#line("lease_lost", jobIds);
   }
 
   #schedule(ms: number): void {
@@ -51,38 +67,50 @@ export class LeaseKeeper {
     const renewed = [...this.#kept];
     const claims = renewed.map(({ jobId, token }) => ({ jobId, token }));
     let answers: RenewAnswer[] = [];
+    let error: string | undefined;
     try {
       answers = await withTimeout(this.#ledger.renew({ claims, leaseMs: this.#leaseMs }), this.#leaseMs / 4);
-    } catch {
+    } catch (thrown) {
       // The claims stay as they are; what cannot be renewed in time is given up by its own timer.
+      error = errorName(thrown);
     }
-    let failed = false;
+    const failed: string[] = [];
     for (const [index, kept] of renewed.entries()) {
       if (!this.#kept.has(kept)) continue; // settled meanwhile
       const answer = answers[index];
       if (answer?.outcome === "ok") {
         kept.leaseExpiresAt = answer.leaseExpiresAt;
-        this.#abortAtEnd(kept, askedAt);
+        this.#loseAtEnd(kept, askedAt);
       } else if (answer?.outcome === "stale") {
-        this.#lose(kept, `the claim is ${answer.reason}`);
+        // What its own holder has settled is not lost: the answer of that call is on its way.
+        if (answer.reason === "settled") this.#drop(kept);
+        else this.#lose(kept, `the claim is ${answer.reason}`);
       } else {
-        failed = true;
+        failed.push(kept.jobId);
       }
     }
+    if (failed.length > 0 && !this.#failing) void this.#line("failed", failed, error);
+    this.#failing = failed.length > 0;
     this.#renewing = false;
-    this.#schedule(failed ? this.#leaseMs / 8 : this.#leaseMs / 2);
+    this.#schedule(this.#failing ? this.#leaseMs / 8 : this.#leaseMs / 2);
   }
 
-  #abortAtEnd(kept: Kept, askedAt: number): void {
+  /**
+   * Loses the claim `leaseMs` after `since`, unless it is renewed before. `since` is taken by this clock before the
+   * call: the ledger's clock may differ, and its answer may have been long on its way.
+   */
+  #loseAtEnd(kept: Kept, since: number): void {
     clearTimeout(kept.end);
-    const lose = () => this.#lose(kept, "its lease ran out and could not be renewed");
-    // By its length from when it was asked for, not by the time of its end: that is told by the ledger's clock, which need not
-    // be this one, and an answer may have been long on its way.
-    kept.end = setTimeout(lose, askedAt + this.#leaseMs - Date.now());
+    kept.end = setTimeout(
+      () => this.#lose(kept, "its lease ran out and could not be renewed"),
+      since + this.#leaseMs - Date.now(),
+    );
   }
 
   #lose(kept: Kept, why: string): void {
     this.#drop(kept);
+    if (this.#lost.length === 0) setTimeout(() => void this.close(), GATHER_MS);
+    this.#lost.push(kept.jobId);
     kept.abort.abort(new ClaimLostError(`job ${kept.jobId}: ${why}`));
   }
 
@@ -92,5 +120,9 @@ export class LeaseKeeper {
     if (this.#kept.size > 0) return;
     clearTimeout(this.#timer);
     this.#timer = null;
+  }
+
+  #line(outcome: "failed" | "lease_lost", jobIds: readonly string[], error?: string): Promise<void> {
+    return this.#tell({ event: "renew", outcome, count: jobIds.length, jobIds, error }, "error");
   }
 }

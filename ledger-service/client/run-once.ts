@@ -1,5 +1,5 @@
-// `runOnce`: claim, work while the lease is kept alive, settle. Used by `consume` for each message, and directly by Workers
-// that are not queue consumers.
+// `runOnce`: claim, work while the lease is kept alive, settle. Used by `consume` for each message, and directly by
+// Workers that are not queue consumers.
 
 import {
   type Attempt,
@@ -11,24 +11,29 @@ import {
   type LedgerEvent,
   parseBody,
 } from "../contract/index.ts";
-import { jittered, retryAfter, retryDelayMs } from "./delays.ts";
-import { errorText, isNonRetryable, isOverloaded, isRefusal, NonRetryableError } from "./errors.ts";
+import { retryAfter, retryDelayMs } from "./delays.ts";
+import { errorText, isFinal, isNonRetryable, isRefusal, NonRetryableError } from "./errors.ts";
 import type { Work } from "./job.ts";
 import { LeaseKeeper } from "./lease-keeper.ts";
+import { teller } from "./lines.ts";
+import { repeated } from "./repeat.ts";
 
 export type RunOptions = {
   jobId: string;
   /** Brings the event to the ledger; left out where the ledger holds it already. */
   event?: LedgerEvent;
-  /** Milliseconds, 1 s to 15 min; 4 minutes by default. Renewed at half its time while the work runs. */
+  /**
+   * Milliseconds, 1 s to 15 min; 4 minutes by default. Renewed at half its time while the work runs: each renewal is
+   * one of the about 32 calls that an invocation may make.
+   */
   leaseMs?: number;
   /** Milliseconds, at most 8 s; 0 by default. */
   waitMs?: number;
   /** Attempts before the job is `failed`; 60 by default, which outlasts a day. `null`: no limit. */
   maxAttempts?: number | null;
   /**
-   * Milliseconds before the next attempt, after attempt n threw: 30 s by default, doubled each time, at most an hour. The
-   * delay is drawn between half of it and all of it, so that jobs that failed together do not come back together.
+   * Milliseconds before the next attempt, after attempt n threw: 30 s by default, doubled each time, at most an hour.
+   * The delay is drawn between half of it and all of it, so that jobs that failed together do not come back together.
    */
   retryAfterMs?: (attempt: number) => number;
 };
@@ -38,7 +43,7 @@ export type RunOutcome =
   | ({ outcome: "done"; result: Json } & Attempt)
   /** The work threw; the claim is free again at `retryAt`. */
   | ({ outcome: "released"; retryAt: number; error: string } & Attempt)
-  /** The work threw for good: a `NonRetryableError`, or the last attempt. */
+  /** The work threw for good, by a `NonRetryableError` or at its last attempt, or its result cannot be kept. */
   | ({ outcome: "gave_up"; error: string } & Attempt)
   /** Another attempt took the claim while the work ran; the other's outcome counts. */
   | ({ outcome: "lost" } & Attempt)
@@ -48,9 +53,13 @@ export type RunOutcome =
   | Exclude<ClaimOutcome, { outcome: "claimed" }>;
 
 export const DEFAULT_CLIENT_LEASE_MS = 4 * 60_000;
-/** Calls to the ledger before an uncertain one is given up, and the milliseconds before the second; then four times as long. */
-const CALL_TRIES = 4;
-const CALL_PAUSE_MS = 100;
+/** Calls before a claim that is not answered is given up: little is lost, for the message comes again. */
+const CLAIM_TRIES = 4;
+/**
+ * Milliseconds for which a settle is repeated while the lease lives: ten minutes of work must not be done again for a
+ * hiccup. With those ten, a queue's invocation of 15 minutes has one left for its messages.
+ */
+const SETTLE_WITHIN_MS = 4 * 60_000;
 
 /**
  * Does `work` for the job if this consumer has not finished it, and nobody else is at it.
@@ -58,33 +67,54 @@ const CALL_PAUSE_MS = 100;
  * @example
  * const ran = await runOnce(env.LEDGER, { jobId }, async (job) => ({ rows: await index(job.payload()) }));
  */
-export function runOnce(ledger: LedgerBinding, options: RunOptions, work: Work): Promise<RunOutcome> {
+export async function runOnce(ledger: LedgerBinding, options: RunOptions, work: Work): Promise<RunOutcome> {
   const leaseMs = options.leaseMs ?? DEFAULT_CLIENT_LEASE_MS;
-  return runKept(ledger, new LeaseKeeper(ledger, leaseMs), { ...options, leaseMs }, work);
+  const keeper = new LeaseKeeper(ledger, leaseMs, teller(ledger));
+  try {
+    const held = await hold(ledger, keeper, { ...options, leaseMs });
+    return "run" in held ? await held.run(work) : held;
+  } finally {
+    await keeper.close();
+  }
 }
 
-/** `runOnce` with a keeper that others share. */
-export async function runKept(
+/**
+ * A claim of which this client is the holder; its lease is kept until `run` ends. `vanished`: as the claim tells it.
+ */
+export type Held = { vanished: number; run: (work: Work) => Promise<RunOutcome> };
+
+/** Claims the job; answers why not where there is no claim to be had. The keeper may be shared with other jobs. */
+export async function hold(
   ledger: LedgerBinding,
   keeper: LeaseKeeper,
   { retryAfterMs = retryDelayMs, maxAttempts = DEFAULT_MAX_ATTEMPTS, ...claim }: RunOptions & { leaseMs: number },
-  work: Work,
-): Promise<RunOutcome> {
+): Promise<Held | Exclude<ClaimOutcome, { outcome: "claimed" }>> {
   const { jobId } = claim;
   const token = crypto.randomUUID();
   const askedAt = Date.now();
-  const claimed = await repeated(() => ledger.claim({ ...claim, maxAttempts, token }));
+  const claimed = await repeated(
+    () => ledger.claim({ ...claim, maxAttempts, token }),
+    (error, tries) => tries < CLAIM_TRIES && !isRefusal(error),
+    claim.waitMs,
+  );
   if (claimed.outcome !== "claimed") return claimed;
 
-  const { attempt, fence, event, leaseExpiresAt } = claimed;
-  const lease = keeper.keep({ jobId, token, leaseExpiresAt }, askedAt);
+  const { attempt, fence, event, leaseExpiresAt, vanished = 0, waitedMs = 0 } = claimed;
+  // The grant came after the call had waited, and no lease begins before its grant.
+  const lease = keeper.keep({ jobId, token, leaseExpiresAt }, askedAt + waitedMs);
+
+  /** Makes the call until it is answered, the ledger says that the caller is at fault, or there is no more time. */
+  const settled = <T>(call: () => Promise<T>): Promise<T> => {
+    const giveUpAt = Date.now() + SETTLE_WITHIN_MS;
+    return repeated(call, (error) => !isFinal(error) && !lease.signal.aborted && Date.now() < giveUpAt);
+  };
   const unsettled = (): RunOutcome => ({ outcome: "unsettled", attempt, fence, retryAt: lease.expiresAt });
   const release = async (error: unknown): Promise<RunOutcome> => {
     const text = errorText(error);
     const permanent = isNonRetryable(error);
     try {
       const args = { jobId, token, error: text, permanent, retryAfterMs: retryAfter(attempt, retryAfterMs) };
-      const released = await repeated(() => ledger.release(args));
+      const released = await settled(() => ledger.release(args));
       if (released.outcome === "stale") return { outcome: "lost", attempt, fence };
       return released.status === "failed"
         ? { outcome: "gave_up", attempt, fence, error: text }
@@ -93,27 +123,34 @@ export async function runKept(
       return unsettled();
     }
   };
+  const complete = async (result: Json): Promise<RunOutcome> => {
+    try {
+      const completed = await settled(() => ledger.complete({ jobId, token, result }));
+      return completed.outcome === "stale"
+        ? { outcome: "lost", attempt, fence }
+        : { outcome: "done", attempt, fence, result };
+    } catch (error) {
+      // A result that the ledger refuses is refused every time. Any other call may have been carried out, and a
+      // release would then say of finished work that it failed.
+      return isFinal(error) ? await release(new NonRetryableError(errorText(error))) : unsettled();
+    }
+  };
 
-  let result: Json;
-  try {
-    const payload = () => parseBody(event.body);
-    result = kept(await work({ jobId, event, payload, attempt, fence, signal: lease.signal }));
-  } catch (error) {
-    lease.stop();
-    return await release(error);
-  }
-  try {
-    const completed = await repeated(() => ledger.complete({ jobId, token, result }));
-    return completed.outcome === "stale"
-      ? { outcome: "lost", attempt, fence }
-      : { outcome: "done", attempt, fence, result };
-  } catch (error) {
-    // What the ledger refuses (a result over its limit) it refuses every time. Anything else may have been carried out:
-    // a release would then say of finished work that it failed.
-    return isRefusal(error) ? await release(new NonRetryableError(errorText(error))) : unsettled();
-  } finally {
-    lease.stop();
-  }
+  const run = async (work: Work): Promise<RunOutcome> => {
+    try {
+      let result: Json;
+      try {
+        const payload = () => parseBody(event.body);
+        result = kept(await work({ jobId, event, payload, attempt, fence, signal: lease.signal }));
+      } catch (error) {
+        return await release(error);
+      }
+      return await complete(result);
+    } finally {
+      lease.stop();
+    }
+  };
+  return { vanished, run };
 }
 
 /** The result as the ledger will give it back. What cannot be kept would be no better after another run of the work. */
@@ -121,16 +158,4 @@ function kept(result: Json | void): Json {
   const json = jsonTextOf(result ?? null);
   if ("problem" in json) throw new NonRetryableError(`the work's ${json.path} ${json.problem}`);
   return JSON.parse(json.text);
-}
-
-/** Repeats a call whose outcome is unknown; its token makes the repetition harmless. */
-async function repeated<T>(call: () => Promise<T>): Promise<T> {
-  for (let tries = 1; ; tries++) {
-    try {
-      return await call();
-    } catch (error) {
-      if (tries === CALL_TRIES || isRefusal(error) || isOverloaded(error)) throw error;
-      await new Promise((resume) => setTimeout(resume, jittered(CALL_PAUSE_MS * 4 ** (tries - 1))));
-    }
-  }
 }

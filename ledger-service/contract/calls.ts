@@ -1,5 +1,5 @@
-// What callers may send, as valibot schemas; the entrypoints apply them before any object is touched. No behaviour beyond
-// checking and cutting to size. Durations are milliseconds.
+// What callers may send, as valibot schemas; the entrypoints apply them before any object is touched. No behaviour
+// beyond checking and cutting to size. Durations are milliseconds.
 
 import * as v from "valibot";
 import { LedgerError } from "./errors.ts";
@@ -101,7 +101,10 @@ export type AdminInspectArgs = v.InferInput<typeof AdminInspectArgs>;
 export type ReopenArgs = v.InferInput<typeof ReopenArgs>;
 export type AbandonArgs = v.InferInput<typeof AbandonArgs>;
 
-/** @throws {LedgerError} when the result cannot come back as it went in, or is too large; with the path to what is at fault. */
+/**
+ * @throws {LedgerError} when the result cannot come back as it went in, or is too large; with the path to what is at
+ * fault.
+ */
 function keptAsText(result: unknown): string {
   const json = jsonTextOf(result);
   if ("problem" in json) throw new LedgerError(json.code, `complete: ${json.path} ${json.problem}`);

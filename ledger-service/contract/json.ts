@@ -1,5 +1,6 @@
-// What may be kept as a claim's result, for both sides: the client asks before it calls, the ledger before it writes. A value
-// is taken only if it comes back as it went in; JSON alone would change a date, empty a map and drop a function in silence.
+// What may be kept as a claim's result, for both sides: the client asks before it calls, the ledger before it writes.
+// A value is taken only if it comes back as it went in; JSON alone would change a date, empty a map and drop a
+// function in silence.
 
 import type { LedgerErrorCode } from "./errors.ts";
 import { MAX_RESULT_BYTES, MAX_RESULT_DEPTH } from "./limits.ts";
@@ -16,9 +17,9 @@ const PLAIN = "return plain JSON";
 /**
  * The JSON text of a plain value: `null`, booleans, finite numbers, strings, arrays and plain objects of these.
  *
- * What JSON changes without harm is taken: a property that is `undefined` counts as absent, since TypeScript code writes such
- * properties all the time; -0 becomes 0; a key that is a symbol is left out, for the platform puts one on every answer
- * of an RPC call. A lone surrogate is taken as well: JSON escapes it, and gives it back.
+ * What JSON changes without harm is taken: a property that is `undefined` counts as absent, since TypeScript code
+ * writes such properties all the time; -0 becomes 0; a key that is a symbol is left out, for the platform puts one on
+ * every answer of an RPC call. A lone surrogate is taken as well: JSON escapes it, and gives it back.
  */
 export function jsonTextOf(value: unknown): { text: string } | JsonProblem {
   const parts: string[] = [];

@@ -22,7 +22,10 @@ export const MAX_EVENT_TYPES = 4;
 /** Bytes of JSON. A result is a receipt (keys, ids); what is larger belongs where the consumer keeps its data. */
 export const MAX_RESULT_BYTES = 16 * KIB;
 
-/** Arrays and objects within one another. A receipt has a few levels; thousands use up the stack of whoever reads them. */
+/**
+ * Arrays and objects within one another. A receipt has a few levels; thousands use up the stack of whoever reads
+ * them.
+ */
 export const MAX_RESULT_DEPTH = 64;
 
 /** Bytes of UTF-8; longer error texts are cut, never refused: the failure itself must get through. */
@@ -34,7 +37,9 @@ export const MAX_TOKEN_LENGTH = 128;
 /** Milliseconds. Shorter than this and a round trip can outlive the lease. */
 export const MIN_LEASE_MS = SECOND_MS;
 
-/** Milliseconds. A queue consumer's invocation ends after 15 minutes, so no live holder needs longer without renewing. */
+/**
+ * Milliseconds. A queue consumer's invocation ends after 15 minutes, so no live holder needs longer without renewing.
+ */
 export const MAX_LEASE_MS = 15 * MINUTE_MS;
 
 /** Milliseconds; the lease of a caller that names none. */
@@ -47,9 +52,10 @@ export const MAX_WAIT_MS = 8 * SECOND_MS;
 export const MAX_RETRY_AFTER_MS = 12 * HOUR_MS;
 
 /**
- * Attempts of a claim that brings no event (a consumer's) when its caller names no number. With the client's delays (30 s,
- * doubled, at most an hour, each drawn between half and all of it) they last 26 to 53 hours, and so outlast a day of a
- * dependency being down. Attempts and not a time since the event: a job that is reopened, or dispatched late, has all of them.
+ * Attempts of a claim that brings no event (a consumer's) when its caller names no number. With the client's delays
+ * (30 s, doubled, at most an hour, each drawn between half and all of it) they last 26 to 53 hours, and so outlast a
+ * day of a dependency being down. Attempts and not a time since the event: a job that is reopened, or dispatched
+ * late, has all of them.
  */
 export const DEFAULT_MAX_ATTEMPTS = 60;
 

@@ -1,5 +1,6 @@
-// One JSON line for each thing done or refused, for Workers Logs to index. Never a secret, a signature, a body, a result, or an error's
-// message (a parse error quotes what it parsed): those are in the record, for whoever may inspect it.
+// One JSON line for each thing done or refused, for Workers Logs to index. Never a secret, a signature, a body, a
+// result, or an error's message (a parse error quotes what it parsed): those are in the record, for whoever may
+// inspect it.
 
 export type LogLine = {
   worker: string;

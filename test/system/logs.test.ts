@@ -140,7 +140,10 @@ describe("a canary in everything that may go wrong", () => {
 
   it("messages that are none", async () => {
     await enqueue(stack, "scripted", [CANARY, [CANARY], { jobId: { note: CANARY } }, { jobId: "", note: CANARY }]);
-    expect(await lineOf({ event: "consume", outcome: "error" })).toMatchObject({ level: "error", worker: "scripted" });
+    expect(await lineOf({ event: "consume", outcome: "malformed" })).toMatchObject({
+      level: "error",
+      worker: "scripted",
+    });
   });
 
   it("calls to the ledger: tokens, results, errors, and arguments that it refuses", async () => {

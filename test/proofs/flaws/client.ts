@@ -6,13 +6,14 @@ const delays = "ledger-service/client/delays.ts";
 const consume = "ledger-service/client/consume.ts";
 const runOnce = "ledger-service/client/run-once.ts";
 const keeper = "ledger-service/client/lease-keeper.ts";
+const turns = "ledger-service/client/turns.ts";
 const json = "ledger-service/contract/json.ts";
 
 export const CLIENT: readonly Flaw[] = [
   {
     name: "one message that throws retries the whole batch",
     file: consume,
-    find: 'ran = { outcome: "error", error };',
+    find: 'return { alone: false, run: () => settle(message, { outcome: "error", error }) };',
     replace: "throw error;",
     tests: [TESTS.batch],
     peer: "one thrown message retries the whole batch",
@@ -36,8 +37,8 @@ export const CLIENT: readonly Flaw[] = [
   {
     name: "a message is acknowledged before its work",
     file: consume,
-    find: "      try {\n        ran = await runKept",
-    replace: "      message.ack();\n      try {\n        ran = await runKept",
+    find: "    try {\n      const held",
+    replace: "    message.ack();\n    try {\n      const held",
     tests: [TESTS.batch],
     peer: "acknowledge first: a crash in between leaves nothing",
   },
@@ -52,7 +53,7 @@ export const CLIENT: readonly Flaw[] = [
   {
     name: "work whose completion got no answer is released as failed",
     file: runOnce,
-    find: "return isRefusal(error) ? await release(new NonRetryableError(errorText(error))) : unsettled();",
+    find: "return isFinal(error) ? await release(new NonRetryableError(errorText(error))) : unsettled();",
     replace: "return await release(error);",
     tests: [TESTS.lostReplies],
     peer: "the result is saved and a failure reported",
@@ -60,32 +61,32 @@ export const CLIENT: readonly Flaw[] = [
   {
     name: "the work runs again for every completion that gets no answer",
     file: runOnce,
-    find: "const completed = await repeated(() => ledger.complete({ jobId, token, result }));",
+    find: "return await complete(result);",
     replace:
-      "const completed = await repeated(async () => {\n" +
-      "      await work({ jobId, event, payload: () => null, attempt, fence, signal: lease.signal });\n" +
-      "      return await ledger.complete({ jobId, token, result });\n    });",
+      "const ran = await complete(result);\n" +
+      "      const again = { jobId, event, payload: () => null, attempt, fence, signal: lease.signal };\n" +
+      '      if (ran.outcome === "unsettled") await work(again);\n      return ran;',
     tests: [TESTS.lostReplies],
   },
   {
     name: "a repeated claim has another token",
     file: runOnce,
-    find: "repeated(() => ledger.claim({ ...claim, maxAttempts, token }))",
-    replace: "repeated(() => ledger.claim({ ...claim, maxAttempts, token: crypto.randomUUID() }))",
+    find: "ledger.claim({ ...claim, maxAttempts, token })",
+    replace: "ledger.claim({ ...claim, maxAttempts, token: crypto.randomUUID() })",
     tests: [TESTS.lostReplies],
   },
   {
     name: "a call that got no answer is not repeated",
     file: runOnce,
-    find: "const CALL_TRIES = 4;",
-    replace: "const CALL_TRIES = 1;",
+    find: "const CLAIM_TRIES = 4;",
+    replace: "const CLAIM_TRIES = 1;",
     tests: [TESTS.lostReplies],
   },
   {
     name: "an overloaded ledger is called again",
-    file: runOnce,
-    find: "isRefusal(error) || isOverloaded(error)",
-    replace: "isRefusal(error)",
+    file: "ledger-service/client/repeat.ts",
+    find: "isOverloaded(error) || !goesOn",
+    replace: "!goesOn",
     tests: [TESTS.lostReplies],
   },
   {
@@ -158,7 +159,7 @@ export const CLIENT: readonly Flaw[] = [
   {
     name: "a lease is not renewed while the work runs",
     file: keeper,
-    find: "    this.#schedule(askedAt + this.#leaseMs / 2 - Date.now());\n    return {",
+    find: "    this.#schedule(since + this.#leaseMs / 2 - Date.now());\n    return {",
     replace: "    return {",
     tests: [TESTS.lease],
     peer: "no renewal",
@@ -166,7 +167,7 @@ export const CLIENT: readonly Flaw[] = [
   {
     name: "a renewal that failed is not tried again before the lease ends",
     file: keeper,
-    find: "this.#schedule(failed ? this.#leaseMs / 8 : this.#leaseMs / 2);",
+    find: "this.#schedule(this.#failing ? this.#leaseMs / 8 : this.#leaseMs / 2);",
     replace: "this.#schedule(this.#leaseMs / 2);",
     tests: [TESTS.lease],
   },
@@ -180,9 +181,139 @@ export const CLIENT: readonly Flaw[] = [
   {
     name: "every claim of a batch is renewed by a call of its own",
     file: consume,
-    find: "ran = await runKept(ledger, keeper, {",
-    replace: "ran = await runKept(ledger, new LeaseKeeper(ledger, leaseMs), {",
+    find: "await hold(ledger, keeper, {",
+    replace: "await hold(ledger, new LeaseKeeper(ledger, leaseMs, tell), {",
     tests: [TESTS.batch],
+  },
+  {
+    name: "a claim that was won after waiting is lost at once",
+    file: runOnce,
+    find: "askedAt + waitedMs",
+    replace: "askedAt",
+    tests: [TESTS.lease],
+  },
+  {
+    name: "a lease is taken to begin when its answer arrives",
+    file: runOnce,
+    find: "askedAt + waitedMs",
+    replace: "Date.now() + 0 * waitedMs",
+    tests: [TESTS.lease],
+  },
+  {
+    name: "a refusal for the ledger's own bad setting makes finished work failed",
+    file: "ledger-service/client/errors.ts",
+    find: 'const FINAL: readonly LedgerErrorCode[] = ["invalid_argument", "too_large"];',
+    replace: "const FINAL = REFUSALS;",
+    tests: [TESTS.lostReplies],
+    peer: "a refusal for the server's own bad setting that marks the caller's finished work as failed for good",
+  },
+  {
+    name: "finished work is done again after a hiccup of seconds",
+    file: runOnce,
+    find: "const SETTLE_WITHIN_MS = 4 * 60_000;",
+    replace: "const SETTLE_WITHIN_MS = 2_000;",
+    tests: [TESTS.lostReplies],
+  },
+  {
+    name: "a settle is repeated though the lease has ended",
+    file: runOnce,
+    find: "!isFinal(error) && !lease.signal.aborted && ",
+    replace: "!isFinal(error) && ",
+    tests: [TESTS.lostReplies],
+  },
+  {
+    name: "every failed renewal is told of again",
+    file: keeper,
+    find: "if (failed.length > 0 && !this.#failing)",
+    replace: "if (failed.length > 0)",
+    tests: [TESTS.consumeLog],
+    peer: "logs that cost more than what they watch",
+  },
+  {
+    name: "renewals fail in silence",
+    file: keeper,
+    find: "if (failed.length > 0 && !this.#failing)",
+    replace: "if (failed.length > 1e9)",
+    tests: [TESTS.consumeLog],
+  },
+  {
+    name: "every lost lease is a line of its own",
+    file: keeper,
+    find: "    this.#lost.push(kept.jobId);\n",
+    replace: "    this.#lost.push(kept.jobId);\n    void this.close();\n",
+    tests: [TESTS.consumeLog],
+  },
+  {
+    name: "a claim that is found as failed is no error",
+    file: "ledger-service/client/lines.ts",
+    find: '    case "failed":\n    case "unknown":\n    case "error":\n      return "error";\n',
+    replace: '    case "unknown":\n    case "error":\n      return "error";\n    case "failed":\n',
+    tests: [TESTS.consumeLog],
+    peer: "the failure logged at level info",
+  },
+  {
+    name: "a batch is taken whole, however many calls that needs",
+    file: consume,
+    find: "const MAX_JOBS = 10;",
+    replace: "const MAX_JOBS = 100;",
+    tests: [TESTS.batch],
+  },
+  {
+    name: "messages are given back in silence",
+    file: consume,
+    find: "if (givenBack.length > 0)",
+    replace: "if (givenBack.length > 1e9)",
+    tests: [TESTS.consumeLog],
+  },
+  {
+    name: "a message that names no job comes again and again",
+    file: consume,
+    find: "for (const message of malformed) message.ack();",
+    replace: "for (const message of malformed) message.retry({ delaySeconds: 30 });",
+    tests: [TESTS.batch],
+  },
+  {
+    name: "a message that names no job is dropped in silence",
+    file: consume,
+    find: "...malformed.map(",
+    replace: "...malformed.slice(0, 0).map(",
+    tests: [TESTS.consumeLog],
+  },
+  {
+    name: "a job whose earlier attempt vanished runs beside the others",
+    file: consume,
+    find: "alone: held.vanished > 0",
+    replace: "alone: false",
+    tests: [TESTS.vanished],
+    peer: "a batch in which one kills its process takes the others with it",
+  },
+  {
+    name: "jobs that are to run alone are all claimed first, and killed together",
+    file: turns,
+    find: "paused(PATIENCE_MS)]);\n    await runWaiting();",
+    replace: "paused(PATIENCE_MS)]);",
+    tests: [TESTS.vanished],
+  },
+  {
+    name: "a job that is to run alone does not wait for the others to end",
+    file: turns,
+    find: "      await allSettled(beside);\n      await turn.run();",
+    replace: "      await turn.run();",
+    tests: [TESTS.vanished],
+  },
+  {
+    name: "a job is begun alone however little time is left",
+    file: turns,
+    find: "const BEGIN_WITHIN_MS = 5 * 60_000;",
+    replace: "const BEGIN_WITHIN_MS = 500 * 60_000;",
+    tests: [TESTS.vanished],
+  },
+  {
+    name: "a claim that is not answered holds back the others",
+    file: turns,
+    find: "Promise.race([begin(message), paused(PATIENCE_MS)])",
+    replace: "Promise.race([begin(message), paused(1_000 * PATIENCE_MS)])",
+    tests: [TESTS.vanished],
   },
   {
     name: "a result that JSON would change is kept changed",

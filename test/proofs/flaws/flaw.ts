@@ -46,11 +46,13 @@ export const TESTS = {
   batch: "test/unit/client/consume-batch.test.ts",
   delays: "test/unit/client/delays.test.ts",
   consume: "test/unit/client/consume-settling.test.ts",
+  consumeLog: "test/unit/client/consume-log.test.ts",
   failures: "test/unit/client/run-once-failures.test.ts",
   lease: "test/unit/client/lease.test.ts",
   lostReplies: "test/unit/client/run-once-lost-replies.test.ts",
   mistakes: "test/unit/client/run-once-mistakes.test.ts",
   runOnce: "test/unit/client/run-once.test.ts",
+  vanished: "test/unit/client/vanished.test.ts",
 
   delivery: "test/unit/receiver/delivery.test.ts",
   readBody: "test/unit/receiver/body.test.ts",

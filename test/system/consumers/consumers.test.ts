@@ -98,16 +98,17 @@ describe.concurrent("#37 bad messages and a good one in one batch", () => {
     expect(await verbs("job-37-good", "scripted")).toEqual(["claim", "complete"]);
   });
 
-  it("what is no message: logged as an error each, the good one is done", async () => {
+  it("#52 what is no message: acknowledged at once, one error line each, the good one is done", async () => {
     await recordEvent("job-37-among");
     await enqueue(stack, "scripted", [null, "text", {}, { jobId: 37 }, { jobId: "" }, { jobId: "job-37-among" }]);
     expect(await untilAcknowledged("job-37-among", 1)).toEqual([["done"]]);
     const errors = await until("five error lines", () => {
-      const lines = stack.logs().filter((line) => line.event === "consume" && line.outcome === "error");
+      const lines = stack.logs().filter((line) => line.event === "consume" && line.outcome === "malformed");
       return lines.length >= 5 ? lines : undefined;
     });
     expect(new Set(errors.map(({ level, worker }) => `${level} ${worker}`))).toEqual(new Set(["error scripted"]));
     expect(new Set(errors.map((line) => line["messageId"])).size).toBe(5);
+    expect(errors).toHaveLength(5);
   });
 });
 

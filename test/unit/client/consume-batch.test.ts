@@ -1,5 +1,5 @@
-// `consume` and batches: no message holds back another, the same job twice is done once, and a batch of ten stays within the
-// calls that a Worker may make.
+// `consume` and batches: no message holds back another, the same job twice is done once, and a batch of ten stays
+// within the calls that a Worker may make.
 
 import { describe, expect, test, vi } from "vitest";
 import type { LedgerBinding, Work } from "../../../ledger-service/client/index.ts";
@@ -30,7 +30,7 @@ async function ten(prefix: string): Promise<QueueMessage[]> {
   return await Promise.all(numbers.map(async (number) => message(await arrived(`${prefix}-${number}`))));
 }
 
-describe("a message that names no job is retried, and the others are done", () => {
+describe("a message that names no job is acknowledged without a claim, and the others are done", () => {
   test.each([
     { name: "null", body: "null" },
     { name: "a text", body: '"batched-text"' },
@@ -45,11 +45,13 @@ describe("a message that names no job is retried, and the others are done", () =
     const first = await arrived(`batched-before ${name}`);
     const last = await arrived(`batched-after ${name}`);
     const work = vi.fn<Work>(fine);
-    expect(await consumed([message(first), { id: "bad", body }, message(last)], work)).toEqual({
+    const binding = watched();
+    expect(await consumed([message(first), { id: "bad", body }, message(last)], work, binding)).toEqual({
       [first]: "ack",
-      bad: 30,
+      bad: "ack",
       [last]: "ack",
     });
+    expect(binding.count("claim")).toBe(2);
     expect(work.mock.calls.map(([{ jobId }]) => jobId).toSorted()).toEqual([last, first]);
   });
 });
@@ -192,6 +194,40 @@ describe("leases of a batch", () => {
     expect(binding.calls.at(-1)?.args).toMatchObject({ claims: expect.objectContaining({ length: 9 }) });
     end.open();
     await consuming;
+  });
+});
+
+describe("a batch that is larger than one invocation can settle", () => {
+  test.each([
+    { size: 10, spare: 0 },
+    { size: 11, spare: 1 },
+    { size: 16, spare: 6 },
+    { size: 31, spare: 21 },
+    { size: 100, spare: 90 },
+  ])("of $size: ten are done, $spare are given back untouched, within 32 calls", async ({ size, spare }) => {
+    const ids = Array.from({ length: size }, (_, number) => `spare-${size}-${number}`);
+    await Promise.all(ids.slice(0, 10).map((id) => arrived(id)));
+    const work = vi.fn<Work>(fine);
+    const binding = watched();
+    const settlements = Object.values(
+      await consumed(
+        ids.map((id) => message(id)),
+        work,
+        binding,
+      ),
+    );
+    expect(work).toHaveBeenCalledTimes(10);
+    expect(settlements.filter((settlement) => settlement === "ack")).toHaveLength(10);
+    expect(settlements.filter((settlement) => settlement === 10)).toHaveLength(spare);
+    expect([binding.count("claim"), binding.count("complete")]).toEqual([10, 10]);
+    expect(binding.calls.length).toBeLessThanOrEqual(32);
+  });
+
+  test("messages that name no job do not count", async () => {
+    const good = await Promise.all(["spare-a", "spare-b"].map((id) => arrived(id)));
+    const bad = Array.from({ length: 20 }, (_, number) => ({ id: `bad ${number}`, body: "{}" }));
+    const settlements = await consumed([...bad, ...good.map((id) => message(id))], fine);
+    expect(new Set(Object.values(settlements))).toEqual(new Set(["ack"]));
   });
 });
 

@@ -1,9 +1,10 @@
-// The delays by themselves: how long the attempts last at the least, how far jobs that failed together are spread, and that
-// a message never comes before its claim is free.
+// The delays by themselves: how long the attempts last at the least, how far jobs that failed together are spread,
+// and that a message never comes before its claim is free.
 
 import { describe, expect, test } from "vitest";
 import {
   deliveryDelayS,
+  givenBackDelayS,
   jittered,
   messageDelayS,
   retryAfter,
@@ -47,6 +48,7 @@ describe("jitter", () => {
     expect(drawn(() => retryAfter(1, () => 1_000)).size).toBeGreaterThan(50);
     expect(drawn(() => deliveryDelayS(7)).size).toBeGreaterThan(50);
     expect(drawn(() => messageDelayS(60_000)).size).toBeGreaterThan(1);
+    expect(drawn(givenBackDelayS).size).toBeGreaterThan(3);
   });
 
   test("keeps a release within half of the delay and all of it, in whole milliseconds", () => {

@@ -1,5 +1,5 @@
-// The lease while the work runs: renewed at half its time, for as long as the work runs and no longer; and the signal by
-// which work learns that its claim is lost. The lease here is a minute, unless a test says otherwise.
+// The lease while the work runs: renewed at half its time, for as long as the work runs and no longer; and the signal
+// by which work learns that its claim is lost. The lease here is a minute, unless a test says otherwise.
 
 import { describe, expect, test } from "vitest";
 import { ClaimLostError, type LedgerBinding, runOnce } from "../../../ledger-service/client/index.ts";
@@ -11,7 +11,9 @@ import {
   gate,
   ledger,
   LOST,
+  record,
   rival,
+  settled,
   steps,
   T0,
   until,
@@ -117,12 +119,12 @@ describe("renewal", () => {
     await sent.opened;
     end();
     expect(await ran).toMatchObject({ outcome: "done", attempt: 1 });
-    const settled = await claimOf(jobId);
+    const atEnd = await claimOf(jobId);
 
     carriedOut.open();
     await answered.opened;
     await clockTo(600_000);
-    expect(await claimOf(jobId)).toEqual(settled);
+    expect(await claimOf(jobId)).toEqual(atEnd);
     expect(signal.aborted).toBe(false);
     expect(binding.count("renew")).toBe(1);
   });
@@ -286,6 +288,52 @@ describe("a lease that cannot be renewed", () => {
     end();
     expect(await ran).toEqual({ outcome: "done", attempt: 1, fence: T0, result: "done" });
     expect(await claimOf(jobId)).toMatchObject({ status: "completed", result: "done" });
+  });
+});
+
+/** A ledger whose claim waits 8 s for the holder before it is granted; `tells`: whether the claim says so. */
+function waiting(tells: boolean): Watched {
+  const binding = watched();
+  const claim: LedgerBinding["claim"] = async (args) => {
+    await clockTo(8_000);
+    const answer = await binding.claim(args);
+    return answer.outcome === "claimed" && tells ? { ...answer, waitedMs: 8_000 } : answer;
+  };
+  return { ...binding, claim };
+}
+
+describe("a claim that was won after waiting", () => {
+  useClock();
+
+  test("has a whole lease for its holder, though it is shorter than the wait", async () => {
+    const jobId = await arrived("leased-waited");
+    const binding = waiting(true);
+    const end = gate();
+    let signal = new AbortController().signal;
+    const ran = runOnce(binding, { jobId, leaseMs: 5_000, waitMs: 8_000 }, async (job) => {
+      signal = job.signal;
+      await end.opened;
+      return "done";
+    });
+    await until(async () => (await record(jobId))?.claims.some(({ consumer }) => consumer === "archive") === true);
+    await clockTo(10_499);
+    expect(renewals(binding)).toEqual([]);
+    await clockTo(10_500);
+    await until(() => binding.answered("renew") === 1);
+    expect(renewals(binding)).toEqual([10_500]);
+    await clockTo(12_900);
+    expect(signal.aborted).toBe(false);
+    end.open();
+    expect(await ran).toMatchObject({ outcome: "done", attempt: 1 });
+  });
+
+  test("counts as asked for when the call was made, where the claim does not tell of the wait", async () => {
+    const jobId = await arrived("leased-waited-untold");
+    const ran = runOnce(waiting(false), { jobId, leaseMs: 5_000, waitMs: 8_000 }, async ({ signal }) => {
+      await until(() => signal.aborted);
+      return "told";
+    });
+    expect(await settled(ran)).toMatchObject({ outcome: "done", result: "told" });
   });
 });
 

@@ -1,5 +1,5 @@
-// A dependency that is down for hours: every job is done once it is back, without a person, and few deliveries are in vain.
-// The queue here delivers each message when its delay has passed, ten of those that are due at once.
+// A dependency that is down for hours: every job is done once it is back, without a person, and few deliveries are in
+// vain. The queue here delivers each message when its delay has passed, ten of those that are due at once.
 
 import { beforeEach, expect, test } from "vitest";
 import type { Work } from "../../../ledger-service/client/index.ts";

@@ -1,5 +1,5 @@
-// Calls whose outcome is unknown: the call or its answer was lost. A claim, a `complete` or a `release` that is repeated with
-// its token does no harm; finished work is never said to have failed.
+// Calls whose outcome is unknown: the call or its answer was lost. A claim, a `complete` or a `release` that is
+// repeated with its token does no harm; finished work is never said to have failed.
 
 import { describe, expect, test, vi } from "vitest";
 import { type LedgerBinding, NonRetryableError, runOnce, type Work } from "../../../ledger-service/client/index.ts";
@@ -8,6 +8,7 @@ import {
   claimOf,
   clockTo,
   type Fault,
+  gate,
   ledger,
   LOST,
   record,
@@ -79,14 +80,14 @@ describe("complete", () => {
       outcome: "unsettled",
       attempt: 1,
       fence: T0,
-      retryAt: T0 + 240_000,
+      retryAt: T0 + 480_000,
     });
     expect(binding.count("release")).toBe(0);
-    expect(await claimOf(jobId)).toMatchObject({ status: "claimed", leaseExpiresAt: T0 + 240_000 });
+    expect(await claimOf(jobId)).toMatchObject({ status: "claimed", leaseExpiresAt: T0 + 480_000 });
 
-    await clockTo(239_999);
-    expect(await runOnce(ledger, { jobId }, work)).toMatchObject({ outcome: "in_progress", retryAt: T0 + 240_000 });
-    await clockTo(240_000);
+    await clockTo(479_999);
+    expect(await runOnce(ledger, { jobId }, work)).toMatchObject({ outcome: "in_progress", retryAt: T0 + 480_000 });
+    await clockTo(480_000);
     expect(await runOnce(ledger, { jobId }, work)).toMatchObject({ outcome: "done", attempt: 2, result: 2 });
     expect(work).toHaveBeenCalledTimes(2);
     expect(await steps(jobId)).toEqual(["claim 1", "claim 2", "complete 2"]);
@@ -105,11 +106,14 @@ describe("complete", () => {
   test("never arrived after a renewal: to be tried again when the renewed lease ends", async () => {
     const jobId = await arrived("lossy-complete-renewed");
     const binding = watched({ complete: "unreached" });
+    const worked = gate();
     const ran = runOnce(binding, { jobId }, async () => {
       await clockTo(120_000);
       await until(() => binding.answered("renew") === 1);
+      worked.open();
     });
-    expect(await settled(ran)).toMatchObject({ outcome: "unsettled", retryAt: T0 + 360_000 });
+    await worked.opened;
+    expect(await settled(ran)).toMatchObject({ outcome: "unsettled", retryAt: T0 + 600_000 });
   });
 });
 
@@ -139,10 +143,10 @@ describe("release", () => {
       outcome: "unsettled",
       attempt: 1,
       fence: T0,
-      retryAt: T0 + 240_000,
+      retryAt: T0 + 480_000,
     });
-    expect(await claimOf(jobId)).toMatchObject({ status: "claimed", leaseExpiresAt: T0 + 240_000 });
-    await clockTo(240_000);
+    expect(await claimOf(jobId)).toMatchObject({ status: "claimed", leaseExpiresAt: T0 + 480_000 });
+    await clockTo(480_000);
     expect(await runOnce(ledger, { jobId }, async () => "second")).toMatchObject({ outcome: "done", attempt: 2 });
   });
 
@@ -151,6 +155,77 @@ describe("release", () => {
     expect(await settled(runOnce(watched({ release: "reply_lost" }), { jobId }, boom))).toMatchObject({
       outcome: "unsettled",
     });
-    expect(await runOnce(ledger, { jobId }, boom)).toMatchObject({ outcome: "deferred", retryAt: T0 + 30_000 });
+    expect(await runOnce(ledger, { jobId }, boom)).toMatchObject({ outcome: "released", attempt: 2 });
+    expect(await steps(jobId)).toEqual(["claim 1", "release 1", "claim 2", "release 2"]);
+  });
+});
+
+/** What a ledger throws that refuses a call, as it arrives over RPC. */
+function refusal(code: string): Error {
+  return Object.assign(new Error("refused"), { name: "LedgerError", code });
+}
+
+/** `complete` and `release` are refused, or lost, so many milliseconds long. */
+function troubled(trouble: () => Promise<never>, forMs: number) {
+  const binding = watched();
+  const within = () => Date.now() < T0 + forMs;
+  const complete: LedgerBinding["complete"] = (args) => (within() ? trouble() : binding.complete(args));
+  const release: LedgerBinding["release"] = (args) => (within() ? trouble() : binding.release(args));
+  return { ...binding, complete, release };
+}
+
+describe("a settle that is refused or not answered for minutes: the work is not done again, and never said to have failed", () => {
+  const troubles: { name: string; trouble: () => Promise<never> }[] = [
+    { name: "invalid_setting", trouble: () => Promise.reject(refusal("invalid_setting")) },
+    { name: "invalid_props", trouble: () => Promise.reject(refusal("invalid_props")) },
+    { name: "lost", trouble: () => Promise.reject(LOST) },
+    { name: "never answered", trouble: () => new Promise<never>(() => {}) },
+  ];
+
+  test.each(troubles.flatMap((each) => [1, 200_000].map((forMs) => ({ ...each, forMs }))))(
+    "#49 complete, $name for $forMs ms: completed by the first attempt",
+    async ({ name, trouble, forMs }) => {
+      const jobId = await arrived(`lossy-refused-${name}-${forMs}`);
+      const work = vi.fn<Work>(async () => "once");
+      const ran = await settled(runOnce(troubled(trouble, forMs), { jobId }, work));
+      expect(ran).toEqual({ outcome: "done", attempt: 1, fence: T0, result: "once" });
+      expect(work).toHaveBeenCalledTimes(1);
+      expect(await steps(jobId)).toEqual(["claim 1", "complete 1"]);
+    },
+  );
+
+  test.each(troubles)("release, $name for 200 s: released by the first attempt", async ({ name, trouble }) => {
+    const jobId = await arrived(`lossy-refused-release-${name}`);
+    const ran = await settled(runOnce(troubled(trouble, 200_000), { jobId }, boom));
+    expect(ran).toMatchObject({ outcome: "released", attempt: 1 });
+    expect(await steps(jobId)).toEqual(["claim 1", "release 1"]);
+  });
+
+  test.each(troubles)("$name for ever: unsettled, with few calls", async ({ name, trouble }) => {
+    const jobId = await arrived(`lossy-refused-for-ever-${name}`);
+    const calls = vi.fn<() => Promise<never>>(trouble);
+    const ran = await settled(runOnce(troubled(calls, Number.POSITIVE_INFINITY), { jobId }, async () => "once"));
+    expect(ran).toMatchObject({ outcome: "unsettled", attempt: 1 });
+    expect(await claimOf(jobId)).toMatchObject({ status: "claimed" });
+    expect(calls.mock.calls.length).toBeGreaterThan(5);
+    expect(calls.mock.calls.length).toBeLessThan(15);
+  });
+
+  test("not beyond the end of a lease that cannot be renewed", async () => {
+    const jobId = await arrived("lossy-lease-ended");
+    const binding = watched({ complete: "unreached", renew: "unreached" });
+    expect(await settled(runOnce(binding, { jobId, leaseMs: 60_000 }, async () => "once"))).toMatchObject({
+      outcome: "unsettled",
+      retryAt: T0 + 60_000,
+    });
+    expect(Date.now()).toBeLessThan(T0 + 100_000);
+  });
+
+  test.each(["too_large", "invalid_argument"])("a result refused as %s is final", async (code) => {
+    const jobId = await arrived(`lossy-final-${code}`);
+    const complete = vi.fn<LedgerBinding["complete"]>(() => Promise.reject(refusal(code)));
+    const ran = await runOnce({ ...watched(), complete }, { jobId }, async () => "once");
+    expect(ran).toMatchObject({ outcome: "gave_up", attempt: 1 });
+    expect(complete).toHaveBeenCalledTimes(1);
   });
 });

@@ -1,5 +1,5 @@
-// `runOnce` where nothing goes wrong: what work is given, what is kept of what it returns, and the answers that mean there
-// is no claim to be had.
+// `runOnce` where nothing goes wrong: what work is given, what is kept of what it returns, and the answers that mean
+// there is no claim to be had.
 
 import { describe, expect, test, vi } from "vitest";
 import {

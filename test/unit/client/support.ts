@@ -1,5 +1,5 @@
-// What the client's tests share: the real ledger under a receiver's and a consumer's identity, a binding that counts calls
-// and loses them, a clock that stands still until it is moved, and queue batches.
+// What the client's tests share: the real ledger under a receiver's and a consumer's identity, a binding that counts
+// calls and loses them, a clock that stands still until it is moved, and queue batches.
 
 import { createExecutionContext, createMessageBatch, getQueueResult } from "cloudflare:test";
 import { exports } from "cloudflare:workers";
@@ -63,6 +63,9 @@ export type Watched = LedgerBinding & {
   answered(verb: Verb): number;
 };
 
+/** Calls that are on their way, and whose answers the clock must not overtake. */
+let inFlight = 0;
+
 /** Thrown in place of an answer. */
 export const LOST = new Error("network connection lost");
 
@@ -78,7 +81,8 @@ export function watched(faults: Faults = {}, real: LedgerBinding = ledger): Watc
     calls.push(call);
     if (fault === "hangs") return await new Promise<T>(() => {});
     if (fault === "unreached") throw LOST;
-    const answer = await carryOut();
+    inFlight += 1;
+    const answer = await carryOut().finally(() => (inFlight -= 1));
     if (fault === "reply_lost") throw LOST;
     call.answered = true;
     return answer;
@@ -96,8 +100,8 @@ export function watched(faults: Faults = {}, real: LedgerBinding = ledger): Watc
 }
 
 /**
- * The clock and the timers, of the tests and of the ledger alike, stand at `T0` and move only when a test moves them. Every
- * delay is the longest that its jitter allows, so that a test can name it.
+ * The clock and the timers, of the tests and of the ledger alike, stand at `T0` and move only when a test moves them.
+ * Every delay is the longest that its jitter allows, so that a test can name it.
  */
 export function useClock(): void {
   const chance = Math.random;
@@ -125,13 +129,15 @@ export async function until(condition: () => boolean | Promise<boolean>): Promis
   throw new Error(`waited in vain for ${String(condition)}`);
 }
 
-/** Moves the clock on in steps of 100 ms, past the client's pauses, until the promise settles. */
+/** Moves the clock on from timer to timer, past the client's pauses, until the promise settles. */
 export async function settled<T>(promise: Promise<T>): Promise<T> {
   const ended = promise.then(
     () => true,
     () => true,
   );
-  while ((await Promise.race([ended, scheduler.wait(1)])) !== true) await vi.advanceTimersByTimeAsync(100);
+  while ((await Promise.race([ended, scheduler.wait(1)])) !== true) {
+    if (inFlight === 0) await vi.advanceTimersToNextTimerAsync();
+  }
   return await promise;
 }
 
@@ -148,7 +154,10 @@ export function message(jobId: string, attempts = 1): QueueMessage {
   return { id: jobId, body: JSON.stringify({ jobId }), attempts };
 }
 
-/** Runs `consume` on a batch; answers what became of each message by its id: `"ack"`, or the seconds it is retried after. */
+/**
+ * Runs `consume` on a batch; answers what became of each message by its id: `"ack"`, or the seconds it is retried
+ * after.
+ */
 export async function consumed(
   messages: QueueMessage[],
   work: Work,

@@ -53,7 +53,9 @@ describe("a plain value becomes its JSON", () => {
 });
 
 const plain = "return plain JSON";
-/** These are still what they are when they have crossed RPC; those of `REFUSED_HERE` cannot cross, or become another. */
+/**
+ * These are still what they are when they have crossed RPC; those of `REFUSED_HERE` cannot cross, or become another.
+ */
 const REFUSED: [what: string, value: unknown, problem: string][] = [
   ["NaN", Number.NaN, "is not a finite number"],
   ["Infinity", Number.POSITIVE_INFINITY, "is not a finite number"],

@@ -121,7 +121,7 @@ export const BREAKAGES: readonly Breakage[] = [
   {
     name: "the client takes an uncertain complete for a failure",
     file: "ledger-service/client/run-once.ts",
-    find: "return isRefusal(error) ? await release(new NonRetryableError(errorText(error))) : unsettled();",
+    find: "return isFinal(error) ? await release(new NonRetryableError(errorText(error))) : unsettled();",
     replace: "return await release(new NonRetryableError(errorText(error)));",
   },
   {

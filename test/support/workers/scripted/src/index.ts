@@ -1,5 +1,5 @@
 // A consumer that does what the event tells it to, for tests and the demo. `"script": { "failAttempts": 2 }` fails the
-// first two attempts. `"always"` fails every one, `"permanently"` fails for good at the first. Its retries come after a
+// first two attempts. `"always"` fails every one, `"permanently"` fails for good at the first. Its retries come within a
 // second.
 
 import { consume, type JobMessage, type LedgerBinding, NonRetryableError } from "job-ledger/client";

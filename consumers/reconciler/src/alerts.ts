@@ -16,6 +16,7 @@ const Alert = v.object({
   reason: v.picklist(["not_arrived", "not_finished", "conflict"]),
   ring: v.pipe(v.number(), v.integer(), v.minValue(1)),
   pending: v.array(Name),
+  refresh: v.exactOptional(v.literal(true)),
 }) satisfies v.GenericSchema<unknown, AlertMessage>;
 
 /** The fields of a malformed message that can still tell a person which job it was about. */
@@ -28,7 +29,9 @@ export async function takeAlerts(batch: MessageBatch, env: Bindings): Promise<vo
   await Promise.all(
     batch.messages.map(async (message) => {
       const parsed = v.safeParse(Alert, message.body);
-      const next = parsed.success ? await reconciled(parsed.output, env) : malformed(parsed.issues[0]);
+      const next = parsed.success
+        ? await reconciled(parsed.output, message.attempts, env)
+        : malformed(parsed.issues[0]);
       const { namespace, jobId, reason, ring } = parsed.success
         ? parsed.output
         : { ...v.parse(Named, message.body), reason: "alert", ring: undefined };
@@ -40,9 +43,9 @@ export async function takeAlerts(batch: MessageBatch, env: Bindings): Promise<vo
   );
 }
 
-async function reconciled(alert: AlertMessage, env: Bindings): Promise<Next> {
+async function reconciled(alert: AlertMessage, deliveries: number, env: Bindings): Promise<Next> {
   try {
-    return await reconcile(alert, readSettings(env, alert.namespace));
+    return await reconcile(alert, deliveries, readSettings(env, alert.namespace));
   } catch (error) {
     // The message of a SettingsError names what to set. Of any other error only the name is known to be harmless.
     const detail = error instanceof SettingsError ? error.message : undefined;

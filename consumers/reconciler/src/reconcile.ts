@@ -17,13 +17,22 @@ export type Next = {
 /** At this ring a job that Sume does not know is given up: its status may lag behind its start, but not so long. */
 const GIVE_UP_UNKNOWN_AT_RING = 3;
 
-/** @throws {SettingsError} for what is not configured, and what the bindings throw. */
-export async function reconcile(alert: AlertMessage, settings: Settings): Promise<Next> {
+/** Milliseconds until the job is dispatched that an operator wants a fresh event for: a redelivery takes seconds. */
+const REDELIVERED_WITHIN_MS = 30_000;
+
+/**
+ * Acts on the alert; `deliveries` counts from 1 how often its message has come.
+ * @throws {SettingsError} for what is not configured, and what the bindings throw.
+ */
+export async function reconcile(alert: AlertMessage, deliveries: number, settings: Settings): Promise<Next> {
   switch (alert.reason) {
     case "not_arrived":
       return await fetchEvent(alert, settings);
     case "not_finished":
-      return await dispatchAgain(alert, settings);
+      // Once: whatever came of it, the work is done with the event that is there by then.
+      return alert.refresh === true && deliveries === 1
+        ? await askForFreshEvent(alert, settings)
+        : await dispatchAgain(alert, settings);
     case "conflict":
       return {
         outcome: "conflict",
@@ -70,6 +79,18 @@ async function fetchEvent({ namespace, jobId, ring }: AlertMessage, settings: Se
     default:
       return job satisfies never;
   }
+}
+
+/** Sume's redelivery brings a fresh body through the front door. The message comes again to dispatch the job. */
+async function askForFreshEvent({ jobId }: AlertMessage, settings: Settings): Promise<Next> {
+  const { keyName, ...api } = settings.sume();
+  const asked = await redeliver(api, jobId);
+  if (asked.kind === "asked") {
+    return { outcome: "asked_for_fresh_event", level: "info", retryAfterMs: REDELIVERED_WITHIN_MS };
+  }
+  const why: Next =
+    asked.kind === "unknown_job" ? { outcome: "not_redelivered", level: "error" } : trouble(asked, keyName);
+  return { ...why, retryAfterMs: why.retryAfterMs ?? 0 };
 }
 
 async function dispatchAgain({ namespace, jobId, pending }: AlertMessage, settings: Settings): Promise<Next> {

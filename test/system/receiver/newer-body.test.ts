@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Stack, startStack, until } from "../../support/stack/stack.ts";
+import { callThrough } from "../controls.ts";
 import { event, sendSigned, storedBytes } from "./requests.ts";
 
 let stack: Stack;
@@ -44,4 +45,25 @@ describe.concurrent("#47 another body of the same event", () => {
     expect(await stack.record(jobId)).toEqual(before);
     expect(await storedBytes(stack, jobId)).toEqual(Buffer.from(first));
   });
+
+  it("after a reopening that asks for a fresh event: Sume redelivers, and the next attempt gets what it brought", async () => {
+    const jobId = "job-47-refresh";
+    stack.sume.createJob({ id: jobId, body: failing(jobId, "permanently"), state: "completed" });
+    expect((await stack.sume.deliver(jobId)).outcome).toBe("delivered");
+    await untilStatus(jobId, "failed");
+    stack.sume.endJob(jobId, { body: sound(jobId) });
+    const reopening = { namespace: "default", jobId, actor: "ann", consumer: "scripted", refresh: true };
+    const { value } = await callThrough(stack, "ADMIN", "reopen", reopening);
+    expect(value).toEqual({ outcome: "reopened" });
+    await untilStatus(jobId, "completed");
+    expect(await storedBytes(stack, jobId)).toEqual(Buffer.from(sound(jobId)));
+    expect((await stack.claimOf(jobId, "scripted"))?.history.map(({ verb, actor }) => [verb, actor])).toEqual([
+      ["claim", "scripted"],
+      ["release", "scripted"],
+      ["reopen", "ann"],
+      ["claim", "scripted"],
+      ["complete", "scripted"],
+    ]);
+    // Half a minute for the redelivery, by the queue's own clock.
+  }, 90_000);
 });

@@ -83,6 +83,33 @@ const event = (jobId: string) => ({
   source: "poll",
 });
 
+describe("refresh", () => {
+  const fresh = (jobId: string) => alert(jobId, "not_finished", 1, { pending: ["index"], refresh: true });
+
+  test.each([
+    ["completed.a", "asked_for_fresh_event", "info"],
+    ["failed.a", "not_redelivered", "error"],
+    ["down.a", "sume_unavailable", "error"],
+  ])(
+    "%s: Sume is asked first (%s), and the job is dispatched when the message comes again",
+    async (jobId, ...first) => {
+      expect(await reconcile([fresh(jobId)])).toEqual([30]);
+      expect(calls).toEqual([]);
+      expect(await reconcile([fresh(jobId)], environment(), 2)).toEqual([null]);
+      expect(calls).toEqual([["redispatch", { namespace: "default", jobId, pending: ["index"] }]]);
+      expect(lines.map(({ outcome, level }) => [outcome, level])).toEqual([first, ["redispatched", "info"]]);
+    },
+  );
+
+  test("without a key for Sume: an error line that names it, and the job is dispatched all the same", async () => {
+    const env = { ...environment(), SUME_API_KEY: "" };
+    expect(await reconcile([fresh("completed.a")], env)).toEqual([30]);
+    expect(lines).toMatchObject([{ level: "error", detail: expect.stringContaining("SUME_API_KEY") }]);
+    expect(await reconcile([fresh("completed.a")], env, 2)).toEqual([null]);
+    expect(calls).toHaveLength(1);
+  });
+});
+
 describe("not_arrived", () => {
   test.each<[job: string, ring: number, outcome: string, level: string, made: Call[], message: number | null]>([
     ["completed.a", 1, "asked_to_redeliver", "info", [], null],

@@ -9,8 +9,8 @@ import { awaitOutcomes, tellFaults, totals } from "../outcomes/outcomes.ts";
 import { runOnStack, type RunResult } from "../outcomes/run.ts";
 import type { DevStack } from "../../support/stack/dev-stack.ts";
 import { atATime } from "../../support/tools/at-a-time.ts";
-import { residentMiB } from "../../support/tools/processes.ts";
 import type { Progress } from "../../support/tools/program.ts";
+import { type Memory, memoryOf, settledMemory } from "./memory.ts";
 
 export type LoadOptions = { jobs: number; copies: number; concurrency: number };
 
@@ -18,6 +18,8 @@ export type LoadOptions = { jobs: number; copies: number; concurrency: number };
 const POLICY = { attempts: 10, delayMs: 1_000, timeoutMs: 10_000 };
 /** Milliseconds from the last answer until every job must be finished: a minute, and another for every 500 jobs. */
 const finishedWithinMs = (jobs: number): number => 60_000 * (1 + jobs / 500);
+/** Deliveries between two looks at the runtime's memory: each reads every file that it holds open. */
+const DELIVERIES_PER_LOOK = 100;
 
 /** @throws as `runOnStack`. */
 export async function load(options: LoadOptions, out: Progress, signal: AbortSignal): Promise<RunResult> {
@@ -25,22 +27,33 @@ export async function load(options: LoadOptions, out: Progress, signal: AbortSig
   return await runOnStack({ policy: POLICY, signal }, out, async (stack) => {
     await totals({ ...stack, signal });
     const before = memory(stack);
+    let highest = before;
+    const look = () => {
+      const now = memory(stack);
+      if ((now?.live ?? 0) > (highest?.live ?? 0)) highest = now;
+    };
     const jobIds = Array.from({ length: jobs }, (_, index) => `job_${index}`);
     for (const jobId of jobIds) createJob(stack.sume, jobId);
 
-    const answers = await deliverAll(stack, jobIds, options, out, signal);
+    const answers = await deliverAll(stack, jobIds, { ...options, look }, out, signal);
     out.tell(`all ${jobs * copies} deliveries are answered: ${answers.describe()}`);
     const wait = { withinMs: finishedWithinMs(jobs), onProgress: out.sometimes };
     const { verdicts, strays } = await awaitOutcomes({ ...stack, signal }, jobIds, wait);
     const faults = tellFaults(verdicts, out.tell);
     const once = jobs - faults.length;
     out.tell(`exactly one object and one row: ${once} of ${jobs} jobs; beyond those: ${strays}`);
+    out.tell(`slowest answer ${answers.slowestMs} ms`);
+    const runtime = stack.server.runtime();
+    const settled = runtime === undefined ? null : await settledMemory(runtime, signal);
     out.tell(
-      `slowest answer ${answers.slowestMs} ms; the runtime's memory ${before} at the start, ${memory(stack)} now`,
+      `the runtime's memory: ${describe(before)} at the start, ${describe(highest)} when most lived, ` +
+        `${describe(settled)} at last`,
     );
     const ok = faults.length === 0 && strays === 0 && answers.wrong === 0;
     const figures = `${jobs} jobs, ${jobs * copies} deliveries, ${once} once, ${answers.wrong} wrong answers`;
-    return { ok, summary: `load: ${figures}, ${out.seconds().toFixed(0)} s` };
+    const kept =
+      before === null || settled === null ? "" : `, ${describe(settled)}: ${keptPerJob(before, settled, jobs)}`;
+    return { ok, summary: `load: ${figures}, ${out.seconds().toFixed(0)} s${kept}` };
   });
 }
 
@@ -48,7 +61,7 @@ export async function load(options: LoadOptions, out: Progress, signal: AbortSig
 async function deliverAll(
   { sume }: DevStack,
   jobIds: readonly string[],
-  { copies, concurrency }: LoadOptions,
+  { copies, concurrency, look }: LoadOptions & { look: () => void },
   out: Progress,
   signal: AbortSignal,
 ): Promise<Answers> {
@@ -62,6 +75,7 @@ async function deliverAll(
     signal.throwIfAborted();
     answers.add(attempts, outcome === "delivered");
     done += 1;
+    if (done % DELIVERIES_PER_LOOK === 0) look();
     out.sometimes(`${done} of ${total} deliveries; ${answers.describe()}`);
   });
   return answers;
@@ -92,8 +106,16 @@ class Answers {
   }
 }
 
-function memory({ server }: DevStack): string {
+function memory({ server }: DevStack): Memory | null {
   const runtime = server.runtime();
-  const resident = runtime === undefined ? null : residentMiB(runtime);
-  return resident === null ? "unknown" : `${resident} MiB`;
+  return runtime === undefined ? null : memoryOf(runtime);
+}
+
+function describe(seen: Memory | null): string {
+  return seen === null ? "unknown" : `${seen.mib} MiB with ${seen.live} objects alive`;
+}
+
+/** The runtime's allocator gives little back: what is left when no object lives is nobody's, and may be used again. */
+function keptPerJob(before: Memory, settled: Memory, jobs: number): string {
+  return `${Math.round(((settled.mib - before.mib) * 1_024) / jobs)} KiB a job more than at the start`;
 }

@@ -1,5 +1,6 @@
 // `npm run load`: many jobs, each delivered several times at once, over real HTTP, queues and product consumers. Prints
-// the answers by status, what came of every job, the slowest answer and the runtime's memory. Options: --jobs, --copies
+// the answers by status, what came of every job, the slowest answer and the runtime's memory with the
+// objects alive in it: at the start, when most lived, and when all have ended. Options: --jobs, --copies
 // (deliveries of each), --concurrency (deliveries at a time). The exit code is 1 if a job is unfinished or has not
 // exactly one effect in each store. It is 1 as well after an answer other than 202, 200, or 503 with a later success.
 

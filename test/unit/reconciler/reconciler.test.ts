@@ -83,9 +83,10 @@ const event = (jobId: string) => ({
   source: "poll",
 });
 
-describe("refresh", () => {
-  const fresh = (jobId: string) => alert(jobId, "not_finished", 1, { pending: ["index"], refresh: true });
+/** Of a claim that was reopened for a fresh event. */
+const fresh = (jobId: string) => alert(jobId, "not_finished", 1, { pending: ["index"], refresh: true });
 
+describe("refresh", () => {
   test.each([
     ["completed.a", "asked_for_fresh_event", "info"],
     ["failed.a", "not_redelivered", "error"],

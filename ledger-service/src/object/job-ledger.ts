@@ -47,6 +47,8 @@ export class JobLedger extends DurableObject<LedgerServiceEnv> {
   readonly #waiters = new Waiters();
   /** The stored record, once read: nobody but this instance writes it. */
   #record: JobRecord | undefined;
+  /** When something is due for that record: asked at each call, and reckoned once for each record. */
+  #due: { of: JobRecord; at: number | null } | undefined;
 
   /**
    * Claims, and while another holds the claim waits up to `waitMs` for it. Each round decides afresh, in one synchronous
@@ -250,7 +252,7 @@ export class JobLedger extends DurableObject<LedgerServiceEnv> {
     const { record: after, outcome } = decide(before, now);
     if (after !== before) {
       this.#write(before, after, body, () => {
-        if (alarmMoves(before, after, this.#settings)) this.#alarm.set(dueAt(after, this.#settings), now);
+        if (alarmMoves(before, after, this.#settings)) this.#alarm.set(this.#dueAt(after), now);
       });
     }
     this.#keepAlarm();
@@ -262,7 +264,7 @@ export class JobLedger extends DurableObject<LedgerServiceEnv> {
     const before = this.#read();
     const now = Date.now();
     const after = decide(before, now);
-    this.#write(before, after, null, () => this.#alarm.succeeded(dueAt(after, this.#settings), now));
+    this.#write(before, after, null, () => this.#alarm.succeeded(this.#dueAt(after), now));
   }
 
   #write(before: JobRecord, after: JobRecord, body: Uint8Array | null, arm: () => void): void {
@@ -288,11 +290,15 @@ export class JobLedger extends DurableObject<LedgerServiceEnv> {
 
   /** The platform drops an alarm that has failed often enough; whoever calls next brings it back. */
   #keepAlarm(): void {
-    const due = () => dueAt(this.#read(), this.#settings);
-    const at = due();
+    const at = this.#dueAt(this.#read());
     if (at === null) return;
     if (this.#alarm.revived(at, Date.now())) this.#log("alarm", undefined, { outcome: "rearmed" }, {}, "error");
-    else void this.#alarm.check(due);
+    else void this.#alarm.check(() => this.#dueAt(this.#read()));
+  }
+
+  #dueAt(record: JobRecord): number | null {
+    if (this.#due?.of !== record) this.#due = { of: record, at: dueAt(record, this.#settings) };
+    return this.#due.at;
   }
 
   #read(): JobRecord {

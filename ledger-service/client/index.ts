@@ -20,5 +20,5 @@ export type {
 } from "../contract/index.ts";
 export { type ConsumeOptions, consume } from "./consume.ts";
 export { ClaimLostError, NonRetryableError } from "./errors.ts";
-export { type Job, type Work } from "./job.ts";
-export { type RunOptions, type RunOutcome, runOnce } from "./run-once.ts";
+export { type Job, type RunOutcome, type Work } from "./job.ts";
+export { type RunOptions, runOnce } from "./run-once.ts";

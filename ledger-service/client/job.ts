@@ -1,6 +1,6 @@
-// What work is given, and what it may return.
+// What work is given, what it may return, and what comes of it.
 
-import type { Json, LedgerEvent } from "../contract/index.ts";
+import type { Attempt, ClaimOutcome, Json, LedgerEvent } from "../contract/index.ts";
 
 export type Job = {
   jobId: string;
@@ -22,3 +22,18 @@ export type Job = {
  * not help.
  */
 export type Work = (job: Job) => Promise<Json | void>;
+
+/** What came of a job for which work was to be done. */
+export type RunOutcome =
+  /** This call did the work and the ledger knows it. */
+  | ({ outcome: "done"; result: Json } & Attempt)
+  /** The work threw; the claim is free again at `retryAt`. */
+  | ({ outcome: "released"; retryAt: number; error: string } & Attempt)
+  /** The work threw for good, by a `NonRetryableError` or at its last attempt, or its result cannot be kept. */
+  | ({ outcome: "gave_up"; error: string } & Attempt)
+  /** Another attempt took the claim while the work ran; the other's outcome counts. */
+  | ({ outcome: "lost" } & Attempt)
+  /** The work ended but the ledger could not be told; the next claim finds out, at the latest when the lease ends. */
+  | ({ outcome: "unsettled"; retryAt: number } & Attempt)
+  /** There was no claim to be had, and the work was not run. */
+  | Exclude<ClaimOutcome, { outcome: "claimed" }>;

@@ -2,7 +2,7 @@
 // quote what is secret, and stands in the record for whoever may inspect it.
 
 import { errorName, identify, type LedgerBinding, log, type LogLine, UNKNOWN, withTimeout } from "../contract/index.ts";
-import type { RunOutcome } from "./run-once.ts";
+import type { RunOutcome } from "./job.ts";
 
 /** What became of a message's job: what `runOnce` answered, or the error for which no claim could be made. */
 export type Ran = RunOutcome | { outcome: "error"; error: unknown };

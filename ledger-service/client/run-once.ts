@@ -2,7 +2,6 @@
 // Workers that are not queue consumers.
 
 import {
-  type Attempt,
   type ClaimOutcome,
   DEFAULT_MAX_ATTEMPTS,
   type Json,
@@ -13,7 +12,7 @@ import {
 } from "../contract/index.ts";
 import { retryAfter, retryDelayMs } from "./delays.ts";
 import { errorText, isFinal, isNonRetryable, isRefusal, NonRetryableError } from "./errors.ts";
-import type { Work } from "./job.ts";
+import type { RunOutcome, Work } from "./job.ts";
 import { LeaseKeeper } from "./lease-keeper.ts";
 import { teller } from "./lines.ts";
 import { repeated } from "./repeat.ts";
@@ -37,20 +36,6 @@ export type RunOptions = {
    */
   retryAfterMs?: (attempt: number) => number;
 };
-
-export type RunOutcome =
-  /** This call did the work and the ledger knows it. */
-  | ({ outcome: "done"; result: Json } & Attempt)
-  /** The work threw; the claim is free again at `retryAt`. */
-  | ({ outcome: "released"; retryAt: number; error: string } & Attempt)
-  /** The work threw for good, by a `NonRetryableError` or at its last attempt, or its result cannot be kept. */
-  | ({ outcome: "gave_up"; error: string } & Attempt)
-  /** Another attempt took the claim while the work ran; the other's outcome counts. */
-  | ({ outcome: "lost" } & Attempt)
-  /** The work ended but the ledger could not be told; the next claim finds out, at the latest when the lease ends. */
-  | ({ outcome: "unsettled"; retryAt: number } & Attempt)
-  /** There was no claim to be had, and the work was not run. */
-  | Exclude<ClaimOutcome, { outcome: "claimed" }>;
 
 export const DEFAULT_CLIENT_LEASE_MS = 4 * 60_000;
 /** Calls before a claim that is not answered is given up: little is lost, for the message comes again. */

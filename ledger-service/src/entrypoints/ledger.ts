@@ -48,7 +48,7 @@ export class Ledger extends WorkerEntrypoint<LedgerServiceEnv> {
    * Claims the job for the calling consumer and, when `event` is given and new, records it.
    *
    * `leaseMs` 1 s to 15 min (60 s by default); `waitMs` at most 8 s (0): instead of `in_progress` wait that long for the
-   * holder; `maxAttempts` 1 to 1,000, or `null` for no limit (10 for a claim without an event, none with one); `token`
+   * holder; `maxAttempts` 1 to 1,000, or `null` for no limit (60 for a claim without an event, none with one); `token`
    * makes the call repeatable: while the lease lives, the same token gets the same answer; afterwards it is another attempt.
    */
   async claim(args: ClaimArgs): Promise<ClaimOutcome> {

@@ -18,25 +18,12 @@ import {
   until,
   useClock,
   watched,
-  type Watched,
 } from "./support.ts";
 
 useClock();
 
 const fine: Work = async () => "fine";
 const never = () => new Promise<never>(() => {});
-
-/** The ledger as it tells of vanished attempts: the claims at the end of the history that nothing followed. */
-function telling(binding: Watched = watched()): Watched {
-  const claim: LedgerBinding["claim"] = async (args) => {
-    const answer = await binding.claim(args);
-    if (answer.outcome !== "claimed") return answer;
-    const verbs = (await claimOf(args.jobId)).history.map(({ verb }) => verb);
-    const vanished = verbs.length - 2 - verbs.findLastIndex((verb) => verb !== "claim");
-    return { ...answer, vanished };
-  };
-  return { ...binding, claim };
-}
 
 /** Lets an attempt begin and its holder die; when it answers, the claim is free again. */
 async function died(...jobIds: string[]): Promise<void> {
@@ -82,7 +69,7 @@ describe("#51 a batch of ten of which one job kills its isolate each time", () =
       const batch = due.filter(({ at }) => at <= now);
       const running = new Set<string>();
       const first = batch.every(({ attempts }) => attempts === 1);
-      const { binding, kill, death } = isolate(telling());
+      const { binding, kill, death } = isolate(watched());
       const work: Work = async ({ jobId }) => {
         running.add(jobId);
         if (jobId === killer) {
@@ -129,7 +116,7 @@ describe("a job whose earlier attempt vanished", () => {
       running.delete(jobId);
     };
     const messages = [message(one, 2), message(other, 3), message(plain)];
-    expect(await consumed(messages, work, telling())).toEqual({ [one]: "ack", [other]: "ack", [plain]: "ack" });
+    expect(await consumed(messages, work, watched())).toEqual({ [one]: "ack", [other]: "ack", [plain]: "ack" });
     expect(seen).toEqual([[plain], [one], [other]]);
   });
 
@@ -145,7 +132,7 @@ describe("a job whose earlier attempt vanished", () => {
     const consuming = consumed(
       ids.map((id) => message(id, 2)),
       work,
-      telling(),
+      watched(),
     );
     await until(() => begun.length === 1);
     for (const id of ids.slice(1)) expect(await steps(id)).toEqual(["claim 1"]);
@@ -163,7 +150,7 @@ describe("a job whose earlier attempt vanished", () => {
       await scheduler.wait(2);
       order.push(jobId);
     };
-    await consumed([message(one), message(plain)], work, telling());
+    await consumed([message(one), message(plain)], work, watched());
     expect(order).toEqual([plain, one]);
   });
 
@@ -178,7 +165,7 @@ describe("a job whose earlier attempt vanished", () => {
       await all.opened;
     };
     const messages = ids.map((id) => message(id, 2));
-    expect(Object.values(await consumed(messages, work, telling()))).toEqual(["ack", "ack"]);
+    expect(Object.values(await consumed(messages, work, watched()))).toEqual(["ack", "ack"]);
   });
 });
 
@@ -195,7 +182,7 @@ describe("time", () => {
     const settlements = await consumed(
       ids.map((id) => message(id, 2)),
       fourMinutes,
-      telling(),
+      watched(),
     );
     const told = line.mock.calls.map(([text]) => String(text)).filter((text) => text.includes("given_back"));
     line.mockRestore();
@@ -206,7 +193,7 @@ describe("time", () => {
 
   test("of a claim that is not answered: the others are taken after a second", async () => {
     const ids = await jobs("hanging", 3);
-    const binding = telling();
+    const binding = watched();
     const claim: LedgerBinding["claim"] = (args) => (args.jobId === ids[0] ? never() : binding.claim(args));
     const consuming = consumed(
       ids.map((id) => message(id, 2)),

@@ -95,7 +95,7 @@ export const scenarios: Scenario[] = [
       const now = Math.floor(Date.now() / 1_000);
       const statuses = {
         forged: (await send(stack, { secret: "not-the-secret", body })).status,
-        stale: (await send(stack, { body, timestamp: now - 302 })).status,
+        stale: (await send(stack, { body, timestamp: now - 602 })).status,
         unsigned: (await fetch(stack.webhookUrl, { method: "POST", body })).status,
         "not JSON": (await send(stack, { body: "{" })).status,
         "no job_id": (await send(stack, { body: '{"event":"job.completed"}' })).status,

@@ -90,7 +90,8 @@ async function askForFreshEvent({ jobId }: AlertMessage, settings: Settings): Pr
   }
   const why: Next =
     asked.kind === "unknown_job" ? { outcome: "not_redelivered", level: "error" } : trouble(asked, keyName);
-  return { ...why, retryAfterMs: why.retryAfterMs ?? 0 };
+  // Not after Sume's own pause: it is not asked again, and the work must not wait for hours.
+  return { ...why, retryAfterMs: 0 };
 }
 
 async function dispatchAgain({ namespace, jobId, pending }: AlertMessage, settings: Settings): Promise<Next> {

@@ -13,7 +13,8 @@ export type BroughtEvent = {
 
 /**
  * The record once the event has come, and the conflict it makes. A new type is kept beside the others, up to
- * `MAX_EVENT_TYPES`. Another body of a known type takes the older one's place while somebody still has to work with it.
+ * `MAX_EVENT_TYPES`. Another body of a known type takes the older one's place while somebody still has to work with it,
+ * unless it was only polled.
  */
 export function receive(
   record: JobRecord,
@@ -29,7 +30,9 @@ export function receive(
   const { type, source, bytes } = event;
   const known = record.events.find((entry) => entry.type === type);
   if (known !== undefined) {
-    if (!event.differs || unfinished(record).length === 0) return { received: record, ...conflict };
+    // What Sume signed is not given up for the answer to a question, which may come while a redelivery is on its way.
+    const isLesser = source === "poll" && known.source === "webhook";
+    if (!event.differs || isLesser || unfinished(record).length === 0) return { received: record, ...conflict };
     const replaced = [...known.replaced, { at: now, bytes: known.bytes }].slice(-MAX_HISTORY);
     const newest: EventEntry = { ...known, source, bytes, replaced };
     return {

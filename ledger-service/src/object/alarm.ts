@@ -61,7 +61,8 @@ export class Alarm {
 
   /** Whether the platform must have dropped it; then it is set anew, for now. */
   revived(due: number, now: number): boolean {
-    if (now < Math.max(due, this.#ranAt) + DROPPED_AFTER_MS) return false;
+    // An alarm that failed is not late before its pause is over.
+    if (now < Math.max(due, this.#ranAt, this.#pausedUntil) + DROPPED_AFTER_MS) return false;
     this.#ranAt = now;
     this.set(now, now);
     return true;

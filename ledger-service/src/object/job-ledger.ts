@@ -203,8 +203,10 @@ export class JobLedger extends DurableObject<LedgerServiceEnv> {
     if (decided.outcome !== "claimed") return decided;
     const { eventType, ...claimed } = decided;
     const { source } = this.#eventEntry(eventType);
-    // Bytes that were brought are kept by now, or were before: they need not be read back.
-    const kept = body !== null && event?.type === eventType ? event.body : this.#store.body(eventType);
+    // A body that is kept by now, or was before, need not be read back.
+    const isKept =
+      brought !== null && body !== null && (!brought.differs || changedEvent(before, this.#read()) !== undefined);
+    const kept = isKept && event?.type === eventType ? event.body : this.#store.body(eventType);
     return { ...claimed, event: { type: eventType, body: kept, source } };
   }
 

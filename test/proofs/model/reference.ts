@@ -73,13 +73,20 @@ function claim(journal: Fact[], call: Given<"claim">, at: number): ClaimOutcome 
   return { ...outcome, conflict: { recorded: first.type, received: event.type } };
 }
 
-/** Each type is kept once, four at most; of each the newest body, as long as somebody has not finished. */
+/**
+ * Each type is kept once, four at most; of each the newest body, as long as somebody has not finished. What was
+ * polled never takes the place of what was signed.
+ */
 function bring(journal: Fact[], event: LedgerEvent, at: number): void {
   const { type, source, body } = event;
   const kept = bodiesOf(journal, type).at(-1);
   if (kept === undefined) {
     if (eventsIn(journal).length < MOST_EVENT_TYPES) journal.push({ kind: "event", at, type, source, body });
-  } else if (kept.body !== body && waitingFor(journal).length > 0) {
+  } else if (
+    kept.body !== body &&
+    waitingFor(journal).length > 0 &&
+    !(source === "poll" && kept.source === "webhook")
+  ) {
     journal.push({ kind: "replaced", at, type, source, body });
   }
 }

@@ -76,15 +76,12 @@ describe("a second event type", () => {
   });
 });
 
-const newest = (now: number): EventEntry => ({
-  ...EVENT,
-  source: "poll",
-  bytes: 99,
-  replaced: [{ at: now, bytes: 18 }],
-});
+const newest = (now: number): EventEntry => ({ ...EVENT, bytes: 99, replaced: [{ at: now, bytes: 18 }] });
 
 describe("another body of a known type", () => {
-  const NEWER = { type: "job.completed", source: "poll", bytes: 99, differs: true } as const;
+  const NEWER = { type: "job.completed", source: "webhook", bytes: 99, differs: true } as const;
+  /** The job's event was only polled. */
+  const polled = (record: JobRecord): JobRecord => ({ ...record, events: [{ ...EVENT, source: "poll" }] });
   const DONE = recordOf({ ...COMPLETED, dispatchedTo: [] });
 
   test.each<[string, JobRecord, now: number]>([
@@ -94,7 +91,7 @@ describe("another body of a known type", () => {
     ["a claim was reopened", STATES.reopened, 1_030_000],
     ["whom it was dispatched to has not claimed", STATES.completed, 1_030_000],
   ])("takes the older one's place while %s", (_, before, now) => {
-    const { record, outcome } = claim(before, { ...withEvent("r", NEWER), consumer: "receiver" }, now);
+    const { record, outcome } = claim(polled(before), { ...withEvent("r", NEWER), consumer: "receiver" }, now);
     expect(record.events).toEqual([newest(now)]);
     expect(outcome).toMatchObject({ outcome: "completed" });
     expect(outcome).not.toHaveProperty("conflict");
@@ -106,6 +103,14 @@ describe("another body of a known type", () => {
     ["the last one was abandoned", STATES.abandoned],
   ])("is not kept once %s", (_, before) => {
     expect(claim(before, withEvent("a", NEWER), 1_040_000).record).toBe(before);
+  });
+
+  test("does not take the place of what Sume signed, if it was only polled; it does of what was polled", () => {
+    const asked = withEvent("r", { ...NEWER, source: "poll" });
+    const signed = STATES["event only"];
+    expect(claim(signed, { ...asked, consumer: "receiver" }, 1_000_500).record).toBe(signed);
+    const { record } = claim(polled(signed), { ...asked, consumer: "receiver" }, 1_000_500);
+    expect(record.events).toEqual([{ ...newest(1_000_500), source: "poll" }]);
   });
 
   test("of a second type takes that type's place, and is the same conflict", () => {

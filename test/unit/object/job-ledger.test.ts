@@ -175,6 +175,12 @@ describe("a stale owner", () => {
   });
 });
 
+test("what was only polled beside a signed event is neither kept nor handed out", async () => {
+  await ledger("receiver").claim({ jobId: "polled", event: EVENT, token: "r" });
+  const polled = { ...EVENT, body: '{"poll":1}', source: "poll" } as const;
+  expect(await index.claim({ jobId: "polled", event: polled })).toMatchObject({ outcome: "claimed", event: EVENT });
+});
+
 describe("a lost instance", () => {
   test("between any two steps loses nothing", async () => {
     // Ahead of the platform's own clock, so that no alarm runs between two looks.

@@ -482,6 +482,18 @@ describe("the alarm's own time", () => {
   });
 });
 
+test("a call during the pause after failures does not take the alarm for dropped", async () => {
+  await dispatched("paused");
+  send.mockRejectedValue(new Error("queue down"));
+  for (let count = 0; count < 5; count++) await ring("paused");
+  const next = await alarmOf("paused");
+  const errors = vi.spyOn(console, "error").mockClear();
+  vi.setSystemTime(Date.now() + 14 * MINUTE);
+  expect(await costOf("paused", (job) => job.inspect(false))).toEqual({ rows: 0, alarms: 0 });
+  expect(errors.mock.calls).toEqual([]);
+  expect(await alarmOf("paused")).toBe(next);
+});
+
 describe("a consumer that was removed", () => {
   test("is waited for until an operator abandons it; then there is no alert, and the history names the actor", async () => {
     await dispatched("removed");

@@ -48,7 +48,7 @@ export const scenarios: Scenario[] = [
     async play(stack) {
       const jobId = end(stack, "analysis");
       await stack.sume.deliver(jobId);
-      const before = await stack.untilSettled(jobId);
+      const before = await stack.untilFinished(jobId);
       const delivery = await stack.sume.redeliver(jobId);
       assert.deepEqual(answers(delivery), ["200 duplicate"]);
       assert.deepEqual(await stack.record(jobId), before);
@@ -63,7 +63,7 @@ export const scenarios: Scenario[] = [
         const jobId = end(stack, "minimal");
         const delivery = await stack.sume.deliver(jobId, { attempts: 1 });
         // Local queues live in memory: a message under way would not survive the deploy.
-        await stack.untilSettled(jobId);
+        await stack.untilFinished(jobId);
         return answers(delivery);
       };
       stack.sume.rotate(next); // Sume signs with both, the newest first
@@ -134,7 +134,7 @@ export const scenarios: Scenario[] = [
     async play(stack) {
       const jobId = end(stack, "minimal", { failAttempts: "always" });
       await stack.sume.deliver(jobId);
-      await stack.untilSettled(jobId);
+      await stack.untilFinished(jobId);
       const failed = await stack.claimOf(jobId, "scripted");
       assert.equal(failed?.status, "failed");
       assert.equal(failed.attempt, 4);

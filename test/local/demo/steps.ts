@@ -33,7 +33,7 @@ export function send(
 
 /** Waits until every claim has ended, and checks the ledger, R2 and D1. */
 export async function atRest(stack: Stack, jobId: string, expected: { artifacts: number }): Promise<string> {
-  const job = await stack.untilSettled(jobId);
+  const job = await stack.untilFinished(jobId);
   const completed = job.claims.filter(({ status }) => status === "completed").map(({ consumer }) => consumer);
   assert.deepEqual(completed.toSorted(), ["artifact-archive", "job-index", "receiver", "scripted"]);
   const objects = await stack.archived(`${jobId}/`);

@@ -110,7 +110,7 @@ export const watchScenarios: Scenario[] = [
       });
       assert.equal(claimed.outcome, "claimed");
       await atRest(stack, jobId, { artifacts: 0 });
-      const job = await stack.untilSettled(jobId, "other");
+      const job = await stack.untilFinished(jobId, "other");
       assert.deepEqual(job.claims.map(({ consumer, status }) => `${consumer} ${status}`).toSorted(), [
         "receiver completed",
         "scripted completed",

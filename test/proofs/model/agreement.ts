@@ -25,7 +25,7 @@ export interface Subject {
   check?(tokens: ReadonlyMap<string, ReadonlySet<string>>, where: () => string): void;
 }
 
-/** Far ahead of the real clock, so that no alarm rings by itself. */
+/** Far ahead of the real clock, so that no alarm runs by itself. */
 const START = 4_000_000_000_000;
 const MOST_HISTORY = 20;
 

@@ -97,7 +97,7 @@ export async function startStack({ secrets, sume: sumeOptions, ...options }: Sta
       (await harness.getWorker<{ LEDGER: LedgerService }>(name).getEnv()).LEDGER,
     refusingQueue: async (): Promise<RefusingQueue> => (await operator()).REFUSING_QUEUE,
     /** Waits until the job is finished: the event is there, and every claim has ended. */
-    untilSettled: (jobId: string, namespace = NAMESPACE): Promise<JobView> =>
+    untilFinished: (jobId: string, namespace = NAMESPACE): Promise<JobView> =>
       until(`job ${jobId} to be finished`, async () => {
         const job = await record(jobId, namespace);
         const finished = job !== null && job.events.length > 0 && job.unfinished.length === 0;

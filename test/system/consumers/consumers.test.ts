@@ -157,7 +157,7 @@ describe.concurrent("#39 a crash after the work, before complete", () => {
     const jobId = "job-39-again";
     stack.sume.createJob({ id: jobId, body: samplePayload("video", jobId), state: "completed" });
     await stack.sume.deliver(jobId, { attempts: 1 });
-    const before = await stack.untilSettled(jobId);
+    const before = await stack.untilFinished(jobId);
     const objects = await stack.archived(`${jobId}/`);
     expect(objects.length).toBe(2);
 
@@ -166,7 +166,7 @@ describe.concurrent("#39 a crash after the work, before complete", () => {
       expect(await callThrough(stack, "ADMIN", "reopen", args)).toMatchObject({ value: { outcome: "reopened" } });
       await enqueue(stack, consumer, [{ jobId }]);
     }
-    const after = await stack.untilSettled(jobId);
+    const after = await stack.untilFinished(jobId);
     for (const { consumer, fence } of before.claims.filter((claim) => /archive|index/.test(claim.consumer))) {
       const claim = after.claims.find((each) => each.consumer === consumer);
       expect(claim).toMatchObject({ status: "completed", attempt: 1 });

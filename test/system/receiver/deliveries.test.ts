@@ -22,7 +22,7 @@ function messages(jobId: string): Promise<Record<ConsumerName, number>> {
 
 /** Each claim, once all are settled. */
 async function settled(jobId: string): Promise<string[]> {
-  const { claims } = await stack.untilSettled(jobId);
+  const { claims } = await stack.untilFinished(jobId);
   return claims.map(({ consumer, status, attempt }) => `${consumer} ${status} ${attempt}`).toSorted();
 }
 
@@ -187,7 +187,7 @@ describe.concurrent("#34 another event type for the same job", () => {
   it("a fifth type is not kept, and is answered like the others", async () => {
     const types = ["job.completed", "job.failed", "job.canceled", "job.expired"];
     for (const type of types) await sendSigned(stack, event("job-34-five", "", type));
-    await stack.untilSettled("job-34-five");
+    await stack.untilFinished("job-34-five");
     const before = await stack.recordWithBodies("job-34-five");
     expect(before?.events.map(({ type }) => type)).toEqual(types);
     expect(outcome(await sendSigned(stack, event("job-34-five", "", "job.fifth")))).toBe("200 duplicate");

@@ -31,7 +31,7 @@ describe("ingest", () => {
     expect(await ingest("in-new")).toEqual({
       value: { outcome: "accepted", dispatchedTo: expect.arrayContaining([...CONSUMERS]), attempt: 1 },
     });
-    const job = await stack.untilSettled("in-new");
+    const job = await stack.untilFinished("in-new");
     expect(job.events).toMatchObject([{ type: "job.completed", source: "poll" }]);
     expect(job.claims.map(({ status }) => status)).toEqual(["completed", "completed", "completed", "completed"]);
     expect(await messages("in-new")).toEqual(ONE_EACH);
@@ -39,10 +39,10 @@ describe("ingest", () => {
 
   it("of an event that came by webhook is a duplicate, and the other way round", async () => {
     await sendSigned(stack, event("in-after"));
-    await stack.untilSettled("in-after");
+    await stack.untilFinished("in-after");
     expect(await ingest("in-after")).toMatchObject({ value: { outcome: "duplicate" } });
     await ingest("in-before");
-    await stack.untilSettled("in-before");
+    await stack.untilFinished("in-before");
     expect((await sendSigned(stack, event("in-before"))).status).toBe(200);
     expect([await messages("in-after"), await messages("in-before")]).toEqual([ONE_EACH, ONE_EACH]);
   });
@@ -55,7 +55,7 @@ describe("ingest", () => {
     ]);
     const outcomes = [JSON.parse(delivery.text), ingested.value].map(({ outcome }) => outcome);
     expect(new Set(outcomes)).toEqual(new Set(["accepted", "duplicate"]));
-    const job = await stack.untilSettled("in-race");
+    const job = await stack.untilFinished("in-race");
     expect(job.events).toHaveLength(1);
     expect(job.conflict).toBe(false);
     expect(await messages("in-race")).toEqual(ONE_EACH);
@@ -67,7 +67,7 @@ describe("ingest", () => {
       value: { outcome: "expected" },
     });
     await ingest("in-expected");
-    const job = await stack.untilSettled("in-expected");
+    const job = await stack.untilFinished("in-expected");
     expect(job).toMatchObject({ expectations: [{ by: "caller", cancelledBy: null }], watch: null });
   });
 });
@@ -82,13 +82,13 @@ describe("redispatch", () => {
       return JSON.stringify(called).includes("in_progress") ? undefined : called;
     });
     expect(sent).toMatchObject({ value: { outcome: "accepted", attempt: 2 } });
-    expect((await stack.untilSettled("re-dead")).claims).toHaveLength(4);
+    expect((await stack.untilFinished("re-dead")).claims).toHaveLength(4);
     expect(await messages("re-dead")).toEqual(ONE_EACH);
   });
 
   it("of a job that was dispatched goes to `pending` only, not to the receiver itself; a name without a queue is an error line", async () => {
     await sendSigned(stack, event("re-some"));
-    await stack.untilSettled("re-some");
+    await stack.untilFinished("re-some");
     expect(await redispatch("re-some", ["scripted", "receiver", "nobody-here"])).toEqual({
       value: { outcome: "redispatched", dispatchedTo: ["scripted"] },
     });
@@ -106,7 +106,7 @@ describe("redispatch", () => {
 
   it("to nobody who has a queue says so, with an error line for each and one for the whole", async () => {
     await sendSigned(stack, event("re-nobody"));
-    await stack.untilSettled("re-nobody");
+    await stack.untilFinished("re-nobody");
     expect(await redispatch("re-nobody", ["nobody-here", "nobody-there"])).toEqual({
       value: { outcome: "no_queue", consumers: ["nobody-here", "nobody-there"] },
     });
@@ -125,7 +125,7 @@ describe("redispatch", () => {
 
   it("whose queue refuses says so", async () => {
     await sendSigned(stack, event("re-refused"));
-    await stack.untilSettled("re-refused");
+    await stack.untilFinished("re-refused");
     await observedQueue(stack).order("re-refused", "scripted", "refuse");
     expect(await redispatch("re-refused", ["scripted"])).toMatchObject({
       value: { outcome: "queue_refused", consumers: ["scripted"] },

@@ -49,7 +49,7 @@ const completeFailed = "503 application/problem+json: The ledger did not answer 
 
 /** Each claim, once all are settled. */
 async function settled(jobId: string): Promise<string[]> {
-  const { claims } = await stack.untilSettled(jobId);
+  const { claims } = await stack.untilFinished(jobId);
   return claims.map(({ consumer, status, attempt: n }) => `${consumer} ${status} ${n}`).toSorted();
 }
 

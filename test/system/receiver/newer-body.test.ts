@@ -27,7 +27,7 @@ describe.concurrent("#47 another body of the same event", () => {
     await untilStatus(jobId, "released");
     expect((await sendSigned(stack, sound(jobId))).status).toBe(200);
     await untilStatus(jobId, "completed");
-    const record = await stack.untilSettled(jobId);
+    const record = await stack.untilFinished(jobId);
     expect(await storedBytes(stack, jobId)).toEqual(Buffer.from(sound(jobId)));
     expect(record.events).toMatchObject([
       { bytes: sound(jobId).length, replaced: [{ at: expect.any(Number), bytes: first.length }] },
@@ -40,7 +40,7 @@ describe.concurrent("#47 another body of the same event", () => {
     const jobId = "job-47-finished";
     const first = failing(jobId, 0);
     expect((await sendSigned(stack, first)).status).toBe(202);
-    const before = await stack.untilSettled(jobId);
+    const before = await stack.untilFinished(jobId);
     expect((await sendSigned(stack, sound(jobId))).status).toBe(200);
     expect(await stack.record(jobId)).toEqual(before);
     expect(await storedBytes(stack, jobId)).toEqual(Buffer.from(first));

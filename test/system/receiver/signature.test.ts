@@ -234,7 +234,7 @@ describe("what was signed is not what was sent", () => {
 
   it("#21 a forged request that names an existing job: 401, its record unchanged, nothing else stored", async () => {
     expect(await outcome("job-21", await deliver("job-21", {}))).toEqual(ACCEPTED);
-    await stack.untilSettled("job-21");
+    await stack.untilFinished("job-21");
     const before = [await stack.recordWithBodies("job-21"), await jobObjects(stack)];
     const body = event("job-21", ',"forged":true', "job.failed");
     const answer = await send(stack, body, { headers: signature(body, { secret: "not-the-secret" }) });

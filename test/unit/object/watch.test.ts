@@ -224,7 +224,7 @@ describe("nothing is lost when", () => {
   });
 
   test.each(["RETENTION_DAYS", "WATCH_AFTER_MINUTES"])(
-    "%s is mistaken when the alarm rings: it says so, comes back, and does its work once that is mended",
+    "%s is mistaken when the alarm runs: it says so, comes back, and does its work once that is mended",
     async (variable) => {
       const jobId = `mistaken-${variable}`;
       await dispatched(jobId);

@@ -1,4 +1,4 @@
-// The home of the jobs' objects: makes an instance where one is needed, ends it, hands it calls, and rings its alarm at least
+// The home of the jobs' objects: makes an instance where one is needed, ends it, hands it calls, and runs its alarm at least
 // once as the platform does. What an object answers goes to the observer before it goes to the caller.
 
 import { clock } from "./globals.ts";

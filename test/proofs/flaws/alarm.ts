@@ -102,6 +102,13 @@ export const ALARM: readonly Flaw[] = [
     tests: [TESTS.watch],
   },
   {
+    name: "a fresh instance whose alarm runs asks for it meanwhile, finds none, and sets it: it spins",
+    file,
+    find: "    this.#isChecked = true;\n    this.#isRunning = true;\n",
+    replace: "    this.#isRunning = true;\n",
+    tests: [TESTS.watch],
+  },
+  {
     name: "an alarm that is set for later than what is due stays so",
     file,
     find: "if (set === null || set > Math.max(at, now)) this.set(at, now);",
@@ -111,26 +118,33 @@ export const ALARM: readonly Flaw[] = [
   {
     name: "what the queue refused is taken for sent",
     file: object,
-    find: "await withTimeout(this.#send(this.#name, alert), ALERT_WITHIN_MS);",
-    replace: "await withTimeout(this.#send(this.#name, alert), ALERT_WITHIN_MS).catch(() => undefined);",
+    find: "await withTimeout(this.#send(name, alert), ALERT_WITHIN_MS);",
+    replace: "await withTimeout(this.#send(name, alert), ALERT_WITHIN_MS).catch(() => undefined);",
+    tests: [TESTS.watch],
+  },
+  {
+    name: "what was sent before the queue refused is not kept: a conflict is told twice",
+    file: object,
+    find: "      this.#commit((record, now) => ({ record: alerted(record, now), outcome: undefined }));\n",
+    replace: "",
     tests: [TESTS.watch],
   },
   {
     name: "a queue that hangs holds up the alarm",
     file: object,
-    find: "await withTimeout(this.#send(this.#name, alert), ALERT_WITHIN_MS);",
-    replace: "await this.#send(this.#name, alert);",
+    find: "await withTimeout(this.#send(name, alert), ALERT_WITHIN_MS);",
+    replace: "await this.#send(name, alert);",
     tests: [TESTS.watch],
     hangs: true,
   },
   {
     name: "what was settled while an alert was sent is overwritten",
     file: object,
-    find: "for (const alert of alerts) await withTimeout(this.#send(this.#name, alert), ALERT_WITHIN_MS);",
+    find: "await withTimeout(this.#send(name, alert), ALERT_WITHIN_MS);",
     replace:
       "const seen = this.#read();\n" +
-      "      for (const alert of alerts) await withTimeout(this.#send(this.#name, alert), ALERT_WITHIN_MS);\n" +
-      "      this.#record = seen;",
+      "        await withTimeout(this.#send(name, alert), ALERT_WITHIN_MS);\n" +
+      "        this.#record = seen;",
     tests: [TESTS.watch],
     peer: "a write decided on what was read before an await",
   },

@@ -4,6 +4,7 @@ import { type Flaw, TESTS } from "./flaw.ts";
 
 const file = "ledger-service/src/job/schedule.ts";
 const record = "ledger-service/src/job/record.ts";
+const settings = "ledger-service/src/object/settings.ts";
 
 export const SCHEDULE: readonly Flaw[] = [
   {
@@ -46,51 +47,65 @@ export const SCHEDULE: readonly Flaw[] = [
   {
     name: "the watch rings under a live lease",
     file,
-    find: "return Math.max(firstAt, claim.leaseExpiresAt + GRACE_MS);",
-    replace: "return firstAt;",
+    find: 'if (claim.status === "claimed") return claim.leaseExpiresAt;',
+    replace: 'if (claim.status === "claimed") return Number.NEGATIVE_INFINITY;',
     tests: [TESTS.schedule],
   },
   {
     name: "the watch rings before a retry's time",
     file,
-    find: "return Math.max(firstAt, claim.retryAt + GRACE_MS);",
-    replace: "return firstAt;",
+    find: 'return claim.status === "released" ? claim.retryAt : Number.NEGATIVE_INFINITY;',
+    replace: "return Number.NEGATIVE_INFINITY;",
     tests: [TESTS.schedule],
   },
   {
     name: "there is no grace: the watch rings before the queue's own message has come",
-    file,
-    find: "export const GRACE_MS = 5 * 60_000;",
-    replace: "export const GRACE_MS = 0;",
+    file: settings,
+    find: 'graceMs: watchMinutes("WATCH_GRACE_MINUTES", DEFAULT_WATCH_GRACE_MINUTES),',
+    replace: "graceMs: 0,",
     tests: [TESTS.watch],
     peer: "an alert at the end of every lease: two messages for one retry",
   },
   {
     name: "no grace after a lease",
     file,
-    find: "return Math.max(firstAt, claim.leaseExpiresAt + GRACE_MS);",
-    replace: "return Math.max(firstAt, claim.leaseExpiresAt);",
+    find: ": progressAt(claim) + settings.graceMs;",
+    replace: ': progressAt(claim) + (claim.status === "claimed" ? 0 : settings.graceMs);',
     tests: [TESTS.schedule],
   },
   {
     name: "no grace after a retry's time",
     file,
-    find: "return Math.max(firstAt, claim.retryAt + GRACE_MS);",
-    replace: "return Math.max(firstAt, claim.retryAt);",
+    find: ": progressAt(claim) + settings.graceMs;",
+    replace: ': progressAt(claim) + (claim.status === "released" ? 0 : settings.graceMs);',
     tests: [TESTS.schedule],
+  },
+  {
+    name: "no grace after a dispatch: who is sent his first message late is called at once",
+    file,
+    find: "? dispatchedAt(record, consumer) + Math.min(settings.graceMs, settings.watchAfterMs)",
+    replace: "? Number.NEGATIVE_INFINITY",
+    tests: [TESTS.jobWatch],
+  },
+  {
+    name: "the grace after a dispatch outlasts the watch's own time",
+    file,
+    find: "Math.min(settings.graceMs, settings.watchAfterMs)",
+    replace: "settings.graceMs",
+    tests: [TESTS.jobWatch],
   },
   {
     name: "a reopened claim waits for the grace, though no message is on its way",
     file,
-    find: "return claim.openedAt;",
-    replace: "return claim.openedAt + GRACE_MS;",
+    find: 'claim?.status === "reopened" ? claim.changedAt :',
+    replace: 'claim?.status === "reopened" ? claim.changedAt + settings.graceMs :',
     tests: [TESTS.schedule],
   },
   {
     name: "a reopened claim waits for the watch's first time, though its event has just come",
     file,
-    find: "return claim.openedAt;",
-    replace: "return Math.max(firstAt, claim.openedAt);",
+    find: 'claim?.status === "reopened" ? claim.changedAt :',
+    replace: 'claim?.status === "reopened" ? Math.max(firstAt, claim.changedAt) :',
     tests: [TESTS.schedule],
   },
   {
@@ -105,7 +120,8 @@ export const SCHEDULE: readonly Flaw[] = [
     file,
     find: "return unfinished(record).map((consumer) => {",
     replace:
-      "const rings = (consumer: string) => callOf(record, 'not_finished', consumer)?.rings ?? 0;\n" +
+      "const rings = (consumer: string) =>\n" +
+      "    callOf(record, 'not_finished', { consumer, round: roundOf(record, consumer) })?.rings ?? 0;\n" +
       "  const called = unfinished(record).filter((consumer) => rings(consumer) <= OVERDUE_AFTER_RINGS);\n" +
       "  return called.map((consumer) => {",
     tests: [TESTS.watch],
@@ -127,11 +143,18 @@ export const SCHEDULE: readonly Flaw[] = [
     tests: [TESTS.schedule],
   },
   {
-    name: "alerts before a reopening still put off the next one",
+    name: "alerts are matched without their round: those before a reopening still put off the next one",
     file,
-    find: " && (since === undefined || call.at > since),",
-    replace: ",",
+    find: " && call.round === round);",
+    replace: ");",
     tests: [TESTS.schedule],
+  },
+  {
+    name: "who is sent a message anew waits for the pause that he earned by an earlier one",
+    file: record,
+    find: "return Math.max(1, ...dispatchers.map(({ round }) => round));",
+    replace: "return Math.min(1, ...dispatchers.map(({ round }) => round));",
+    tests: [TESTS.jobWatch],
   },
   {
     name: "nobody is told that the event is wanted anew",

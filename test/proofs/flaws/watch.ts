@@ -23,34 +23,55 @@ export const WATCH: readonly Flaw[] = [
     name: "who became due while the alert was on its way waits for the others' pause",
     file,
     find: "const awaited = alert.awaited.filter(",
-    replace: "const awaited = [...record.claims.keys(), ...alert.awaited].filter(",
+    replace: "const awaited = [...record.claims.values(), ...alert.awaited].filter(",
     tests: [TESTS.jobWatch],
   },
   {
     name: "a reopening while an alert is sent is forgotten",
     file,
-    find: "rings, at: decidedAt,",
-    replace: "rings, at: now,",
+    find: "const awaited = alert.awaited.filter(",
+    replace:
+      "const awaited = alert.awaited\n" +
+      "      .map((call) => ({ ...call, round: record.claims.get(call.consumer)?.round ?? call.round }))\n" +
+      "      .filter(",
+    tests: [TESTS.jobWatch],
+  },
+  {
+    name: "a deadline that is set anew while an alert is sent is taken for alerted",
+    file,
+    find: "const awaited = alert.awaited.filter(",
+    replace:
+      "const isOf = ({ consumer }: { consumer: string }) => watch.expectations.find(({ by }) => by === consumer);\n" +
+      "    const awaited = alert.awaited\n" +
+      "      .map((call) => ({ ...call, round: isOf(call)?.round ?? call.round }))\n" +
+      "      .filter(",
+    tests: [TESTS.jobWatch],
+  },
+  {
+    name: "a deadline that is set anew waits for the alerts of the one before",
+    file,
+    find: "round: (earlier?.round ?? 0) + 1 }",
+    replace: "round: 1 }",
     tests: [TESTS.jobWatch],
   },
   {
     name: "rings are not counted anew after a reopening",
     file,
-    find: "const rings = (callOf(record, reason, consumer)?.rings ?? 0) + 1;",
+    find: "const rings = (callOf(record, reason, { consumer, round })?.rings ?? 0) + 1;",
     replace: "const rings = (calls.find((call) => call.consumer === consumer)?.rings ?? 0) + 1;",
     tests: [TESTS.jobWatch],
   },
   {
     name: "who has finished while the alert was on its way is on the record as called",
     file,
-    find: "alert.awaited.filter((consumer) => isAwaited(record, reason, consumer))",
-    replace: "alert.awaited.filter((consumer) => consumer !== reason)",
+    find: "alert.awaited.filter((call) => isAwaited(record, reason, call))",
+    replace: "alert.awaited.filter((call) => call.consumer !== reason)",
     tests: [TESTS.jobWatch],
   },
   {
     name: "an alert for one makes the others' alerts forgotten",
     file,
-    find: "calls = [...calls.filter((call) => call.reason === reason && !awaited.includes(call.consumer)), ...called];",
+    find: "calls = [...others, ...called];",
     replace: "calls = called;",
     tests: [TESTS.jobWatch],
   },

@@ -259,6 +259,14 @@ describe("alerted", () => {
     expect(dueAt(after, SETTINGS)).toBe(1_009_001);
   });
 
+  test("a deadline that is called off and set anew while its alert is on its way counts anew", () => {
+    const { record: off } = cancelExpectation(rungTwice, { consumer: "app", actor: "app" }, 999_001);
+    const { record } = expectEvent(off, { consumer: "app", withinMs: 10_000 }, 999_001);
+    const after = ring(rungTwice, 999_000, { record, now: 999_002 });
+    expect(after).toBe(record);
+    expect(nextRing(after, SETTINGS)).toEqual({ at: 1_009_001, reason: "not_arrived", rings: 0 });
+  });
+
   test("an event that arrives while its absence is alerted starts the watch afresh", () => {
     const command = { ...claimCommand("t"), event: { ...SAME_EVENT, differs: true } };
     const { record } = claim(expected, command, 61_001);

@@ -39,7 +39,7 @@ export const BREAKAGES: readonly Breakage[] = [
   {
     name: "the watch rings, and sends nothing",
     file: "ledger-service/src/object/job-ledger.ts",
-    find: "for (const alert of alerts) await withTimeout(this.#send(this.#name, alert), ALERT_WITHIN_MS);",
+    find: "await withTimeout(this.#send(name, alert), ALERT_WITHIN_MS);",
     replace: "",
   },
   {
@@ -63,12 +63,11 @@ export const BREAKAGES: readonly Breakage[] = [
   {
     name: "the alarm writes back what it read before its await",
     file: "ledger-service/src/object/job-ledger.ts",
-    find: `      for (const alert of alerts) await withTimeout(this.#send(this.#name, alert), ALERT_WITHIN_MS);
-      // While the alerts were on their way anything may have been settled: decide on the record as it is now.
-      this.#commitAtAlarm((record, now) => watch.alerted(record, {`,
-    replace: `      const seen = this.#read();
-      for (const alert of alerts) await withTimeout(this.#send(this.#name, alert), ALERT_WITHIN_MS);
-      this.#commitAtAlarm((_record, now) => watch.alerted(seen, {`,
+    find: `    const alerted = (record: JobRecord, now: number) =>
+      watch.alerted(record, {`,
+    replace: `    const seen = this.#read();
+    const alerted = (_record: JobRecord, now: number) =>
+      watch.alerted(seen, {`,
   },
   {
     name: "a transaction that is rolled back leaves the record in memory",
@@ -114,9 +113,9 @@ export const BREAKAGES: readonly Breakage[] = [
   },
   {
     name: "an alert comes at the very moment of the ordinary retry",
-    file: "ledger-service/src/job/schedule.ts",
-    find: "export const GRACE_MS = 5 * 60_000;",
-    replace: "export const GRACE_MS = 0;",
+    file: "ledger-service/src/object/settings.ts",
+    find: 'graceMs: watchMinutes("WATCH_GRACE_MINUTES", DEFAULT_WATCH_GRACE_MINUTES),',
+    replace: "graceMs: 0,",
   },
   {
     name: "the client takes an uncertain complete for a failure",

@@ -11,7 +11,7 @@ const LONGEST_INVOCATION_MS = 15 * 60_000;
 /** Milliseconds until the messages of an invocation that died come again, where the queue's settings do not say. */
 const AFTER_DEATH_MS = 10_000;
 
-type Message<Body> = { id: string; body: Body; attempts: number };
+type Message<Body> = { id: string; body: Body; attempts: number; isUnheard?: boolean };
 
 /** As a consumer's wrangler config has them. */
 export type QueueSettings = {
@@ -94,12 +94,13 @@ export class Queue<Body> {
         this.#world.scheduler.after(this.#world.lateness(), () => void this.#invoke([message]));
         continue;
       }
-      handed.push(message);
-      if (fault === "twice")
-        this.#world.scheduler.after(this.#world.latency(), () => void this.#invoke([{ ...message }]));
-      // As if the acknowledgement had not reached the queue.
+      // As if what the consumer said of it had not reached the queue.
+      handed.push({ ...message, isUnheard: fault === "again-after" });
       if (fault === "again-after")
-        this.#world.scheduler.after(this.#world.lateness(), () => void this.#invoke([{ ...message }]));
+        this.#world.scheduler.after(this.#world.lateness(), () => void this.#invoke([message]));
+      // What is handed over twice is one message all the same: it comes again, or is done with, by the first.
+      if (fault === "twice")
+        this.#world.scheduler.after(this.#world.latency(), () => void this.#invoke([{ ...message, isUnheard: true }]));
     }
     if (handed.length > 0) void this.#invoke(handed);
   }
@@ -124,7 +125,8 @@ export class Queue<Body> {
     tooLong();
     const died = "error" in outcome;
     this.#world.trace(() => `       ${process.name}: batch ${died ? String(outcome.error) : "done"}`);
-    for (const message of messages) {
+    for (const { isUnheard, ...message } of messages) {
+      if (isUnheard === true) continue;
       // A handler that returned acknowledges what it has not said otherwise of; one that died, nothing.
       const delay = died ? (settings.retryDelayMs ?? AFTER_DEATH_MS) : (settled.get(message.id) ?? null);
       if (delay === null || message.attempts > settings.maxRetries) continue;

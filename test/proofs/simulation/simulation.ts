@@ -200,7 +200,7 @@ export class Simulation {
   #judgeEffect(name: string, consumer: string, claim: StoredClaim): void {
     const effect = this.#effects.get(`${name} ${consumer}`);
     if (effect === undefined) this.world.violation(`${name}: ${consumer} completed without effect`);
-    else if (effect.fence !== claim.fence || effect.attempt !== claim.attempt) {
+    else if (!this.#observer.isSameCaller(name, consumer, effect.fence, claim.fence)) {
       const [was, is] = [`attempt ${claim.attempt}`, `attempt ${effect.attempt}`];
       this.world.violation(
         `${name}: ${consumer} completed by ${was} (${claim.fence}), effect of ${is} (${effect.fence})`,

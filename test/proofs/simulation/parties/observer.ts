@@ -40,6 +40,8 @@ export class ClaimObserver implements Observer {
   readonly #bodies = new Bodies();
   readonly #holders = new Map<string, Holder>();
   readonly #fences = new Map<string, number>();
+  /** By object, consumer and fence. */
+  readonly #tokens = new Map<string, string>();
   readonly #completed = new Map<string, string>();
   /** Claims abandoned, and not reopened since, with the milliseconds of the run. */
   readonly #abandoned = new Map<string, number>();
@@ -116,6 +118,15 @@ export class ClaimObserver implements Observer {
     return this.#everAbandoned.has(`${object} ${consumer}`);
   }
 
+  /**
+   * Whether both attempts are one caller's: a claim that was long on its way comes again with its token after the lease, as
+   * another attempt, and what the caller then completes it did in the earlier one.
+   */
+  isSameCaller(object: string, consumer: string, one: number, other: number): boolean {
+    const [first, second] = [one, other].map((fence) => this.#tokens.get(`${object} ${consumer} ${fence}`));
+    return first !== undefined && first === second;
+  }
+
   /** Whether the attempt with that fence was given that body. */
   wasGiven(object: string, consumer: string, { fence, value }: { fence: number; value: string }): boolean {
     return this.#bodies.wasGiven(`${object} ${consumer} ${fence}`, value);
@@ -174,6 +185,7 @@ export class ClaimObserver implements Observer {
       const last = this.#fences.get(key) ?? 0;
       if (fence <= last) this.#violation(object, `${key}: fence ${fence} after ${last}`);
       this.#fences.set(key, fence);
+      this.#tokens.set(`${key} ${fence}`, token);
       this.onAttempt(object.name, consumer);
     }
     this.#holders.set(key, { token, fence, leaseExpiresAt, open: true });

@@ -9,10 +9,10 @@ export const ALARM: readonly Flaw[] = [
   {
     name: "an alarm that ran early is used up and not set again",
     file: object,
-    find: "this.#write(before, after, null, () => this.#alarm.succeeded(dueAt(after, this.#settings), now));",
+    find: "this.#write(before, after, null, () => this.#alarm.succeeded(this.#dueAt(after), now));",
     replace:
       "this.#write(before, after, null, () => {\n" +
-      "      if (after !== before) this.#alarm.succeeded(dueAt(after, this.#settings), now);\n    });",
+      "      if (after !== before) this.#alarm.succeeded(this.#dueAt(after), now);\n    });",
     tests: [TESTS.alarm],
     peer: "an alarm consumed and not re-armed",
   },
@@ -76,7 +76,7 @@ export const ALARM: readonly Flaw[] = [
   {
     name: "nobody brings back an alarm that the platform dropped",
     file,
-    find: "if (now < Math.max(due, this.#ranAt) + DROPPED_AFTER_MS) return false;",
+    find: "if (now < Math.max(due, this.#ranAt, this.#pausedUntil) + DROPPED_AFTER_MS) return false;",
     replace: "if (now >= 0) return false;",
     tests: [TESTS.watch],
   },
@@ -90,7 +90,7 @@ export const ALARM: readonly Flaw[] = [
   {
     name: "an alarm that ran late and failed is taken for a dropped one",
     file,
-    find: "Math.max(due, this.#ranAt) + DROPPED_AFTER_MS",
+    find: "Math.max(due, this.#ranAt, this.#pausedUntil) + DROPPED_AFTER_MS",
     replace: "due + DROPPED_AFTER_MS",
     tests: [TESTS.watch],
   },

@@ -22,7 +22,7 @@ export const EVENTS: readonly Flaw[] = [
   {
     name: "another body is not kept, though somebody has still to work with it",
     file,
-    find: "if (!event.differs || unfinished(record).length === 0)",
+    find: "if (!event.differs || isLesser || unfinished(record).length === 0)",
     replace: "if (known.type === type)",
     tests: [TESTS.events],
     peer: "the media URLs of the first delivery, long expired",
@@ -30,16 +30,23 @@ export const EVENTS: readonly Flaw[] = [
   {
     name: "another body is kept when everybody has finished",
     file,
-    find: "if (!event.differs || unfinished(record).length === 0)",
-    replace: "if (!event.differs)",
+    find: "if (!event.differs || isLesser || unfinished(record).length === 0)",
+    replace: "if (!event.differs || isLesser)",
     tests: [TESTS.events],
   },
   {
     name: "the same body again is written as if it were another",
     file,
-    find: "if (!event.differs || unfinished(record).length === 0)",
-    replace: "if (unfinished(record).length === 0)",
+    find: "if (!event.differs || isLesser || unfinished(record).length === 0)",
+    replace: "if (isLesser || unfinished(record).length === 0)",
     tests: [TESTS.claim],
+  },
+  {
+    name: "what was only polled takes the place of what Sume signed",
+    file,
+    find: "if (!event.differs || isLesser || unfinished(record).length === 0)",
+    replace: "if (!event.differs || unfinished(record).length === 0)",
+    tests: [TESTS.events],
   },
   {
     name: "a newer body is shown with the source of the older one",

@@ -67,9 +67,16 @@ export const OBJECT: readonly Flaw[] = [
   {
     name: "a claim hands out the event that it brought, though it was granted for another",
     file,
-    find: "body !== null && event?.type === eventType ? event.body : this.#store.body(eventType)",
+    find: "isKept && event?.type === eventType ? event.body : this.#store.body(eventType)",
     replace: "event?.body ?? this.#store.body(eventType)",
     tests: [TESTS.waiting],
+  },
+  {
+    name: "a claim hands out the body that it brought, though another is kept",
+    file,
+    find: "(!brought.differs || changedEvent(before, this.#read()) !== undefined)",
+    replace: "brought.body !== undefined",
+    tests: [TESTS.jobLedger],
   },
   {
     name: "the record shows the token",

@@ -90,8 +90,8 @@ export const BREAKAGES: readonly Breakage[] = [
   {
     name: "an event's first body stays, whatever comes",
     file: "ledger-service/src/job/events.ts",
-    find: "if (!event.differs || unfinished(record).length === 0)",
-    replace: "if (event.differs || unfinished(record).length === 0)",
+    find: "if (!event.differs || isLesser || unfinished(record).length === 0)",
+    replace: "if (event.differs || isLesser || unfinished(record).length === 0)",
   },
   {
     name: "abandoning ends no waiting",

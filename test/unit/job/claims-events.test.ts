@@ -78,10 +78,11 @@ describe("a second event type", () => {
 
 const newest = (now: number): EventEntry => ({ ...EVENT, bytes: 99, replaced: [{ at: now, bytes: 18 }] });
 
+/** The job, with an event that was only polled. */
+const polled = (record: JobRecord): JobRecord => ({ ...record, events: [{ ...EVENT, source: "poll" }] });
+
 describe("another body of a known type", () => {
   const NEWER = { type: "job.completed", source: "webhook", bytes: 99, differs: true } as const;
-  /** The job's event was only polled. */
-  const polled = (record: JobRecord): JobRecord => ({ ...record, events: [{ ...EVENT, source: "poll" }] });
   const DONE = recordOf({ ...COMPLETED, dispatchedTo: [] });
 
   test.each<[string, JobRecord, now: number]>([

@@ -66,8 +66,15 @@ async function tryAll(): Promise<boolean> {
   return sound.kind === "passed" && caught === flaws.length;
 }
 
-/** Whether the tests pass where there is no flaw; without that, their failing says nothing. */
+/** Whether the tests pass where there is no flaw; without that, their failing says nothing. On a busy machine one may be late. */
 async function runSound(tree: Tree): Promise<Verdict> {
+  const verdict = await runSoundOnce(tree);
+  if (verdict.kind === "passed") return verdict;
+  console.log("without a flaw, once more:");
+  return await runSoundOnce(tree);
+}
+
+async function runSoundOnce(tree: Tree): Promise<Verdict> {
   const verdict = verdictOf(await tree.run([...new Set(flaws.flatMap(({ tests }) => tests))]), { hangs: true });
   switch (verdict.kind) {
     case "failed":

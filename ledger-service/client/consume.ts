@@ -36,8 +36,9 @@ export async function consume(
   const tell = teller(ledger);
   const keeper = new LeaseKeeper(ledger, leaseMs, tell);
 
-  /** Settles the message by what became of its job. */
-  const settle = async (message: Message<JobMessage>, ran: Ran): Promise<void> => {
+  /** Settles the message by what became of its job. Never throws: the others' messages would come to nothing. */
+  const settle = async (message: Message<JobMessage>, running: () => Promise<Ran>): Promise<void> => {
+    const ran = await running().catch((error: unknown): Ran => ({ outcome: "error", error }));
     const delaySeconds = retryInSeconds(ran, message.attempts);
     if (delaySeconds === null) message.ack();
     else message.retry({ delaySeconds });
@@ -47,10 +48,10 @@ export async function consume(
     try {
       const held = await hold(ledger, keeper, { ...options, leaseMs, jobId: message.body.jobId });
       return "run" in held
-        ? { alone: held.vanished > 0, run: async () => await settle(message, await held.run(work)) }
-        : { alone: false, run: () => settle(message, held) };
+        ? { alone: held.vanished > 0, run: () => settle(message, () => held.run(work)) }
+        : { alone: false, run: () => settle(message, async () => held) };
     } catch (error) {
-      return { alone: false, run: () => settle(message, { outcome: "error", error }) };
+      return { alone: false, run: () => settle(message, () => Promise.reject(error)) };
     }
   };
 

@@ -35,13 +35,14 @@ export function retryDelayMs(attempt: number): number {
 
 /** Whole milliseconds that the ledger takes: a mistake in a caller's own reckoning must not cost it the release. */
 export function retryAfter(attempt: number, retryAfterMs: (attempt: number) => number): number {
-  let ms: number;
+  let ms: unknown;
   try {
     ms = retryAfterMs(attempt);
   } catch {
     ms = Number.NaN;
   }
-  const most = Number.isNaN(ms) ? retryDelayMs(attempt) : Math.min(Math.max(ms, 0), MAX_RETRY_AFTER_MS);
+  const most =
+    typeof ms !== "number" || Number.isNaN(ms) ? retryDelayMs(attempt) : Math.min(Math.max(ms, 0), MAX_RETRY_AFTER_MS);
   return Math.ceil(jittered(most));
 }
 

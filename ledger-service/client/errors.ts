@@ -14,7 +14,11 @@ export class ClaimLostError extends Error {
 
 /** Also by name, so that a class of that name from another copy of this package, or from Workflows, counts as well. */
 export function isNonRetryable(error: unknown): boolean {
-  return error instanceof NonRetryableError || (error instanceof Error && error.name === "NonRetryableError");
+  try {
+    return error instanceof NonRetryableError || (error instanceof Error && error.name === "NonRetryableError");
+  } catch {
+    return false;
+  }
 }
 
 /** Calling again would be one more to the load; the platform marks its errors so. */
@@ -42,7 +46,12 @@ function hasCode(error: unknown, codes: readonly LedgerErrorCode[]): boolean {
 
 /** The text kept in the ledger for a failure. */
 export function errorText(error: unknown): string {
-  if (error instanceof Error) return `${error.name}: ${error.message}`;
-  // Of a thrown object nothing is known, not even that it can be turned into text.
-  return typeof error === "object" && error !== null ? "a thrown object" : String(error);
+  try {
+    if (error instanceof Error) return `${error.name}: ${error.message}`;
+    // Of a thrown object nothing is known, not even that it can be turned into text.
+    return typeof error === "object" && error !== null ? "a thrown object" : String(error);
+  } catch {
+    // What is thrown may run code of its own when it is looked at.
+    return "an error whose text cannot be made";
+  }
 }

@@ -31,8 +31,17 @@ export function consumeLine(jobId: string, messageId: string, ran: Ran): Line {
     jobId,
     attempt: "attempt" in ran ? ran.attempt : undefined,
     messageId,
-    error: ran.outcome === "error" ? errorName(ran.error) : undefined,
+    error: ran.outcome === "error" ? nameOf(ran.error) : undefined,
   };
+}
+
+/** An error may throw another when its name is read. */
+function nameOf(error: unknown): string {
+  try {
+    return errorName(error);
+  } catch {
+    return "nameless";
+  }
 }
 
 /**

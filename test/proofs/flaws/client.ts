@@ -4,6 +4,7 @@ import { type Flaw, TESTS } from "./flaw.ts";
 
 const delays = "ledger-service/client/delays.ts";
 const consume = "ledger-service/client/consume.ts";
+const errors = "ledger-service/client/errors.ts";
 const runOnce = "ledger-service/client/run-once.ts";
 const keeper = "ledger-service/client/lease-keeper.ts";
 const turns = "ledger-service/client/turns.ts";
@@ -13,7 +14,7 @@ export const CLIENT: readonly Flaw[] = [
   {
     name: "one message that throws retries the whole batch",
     file: consume,
-    find: 'return { alone: false, run: () => settle(message, { outcome: "error", error }) };',
+    find: "return { alone: false, run: () => settle(message, () => Promise.reject(error)) };",
     replace: "throw error;",
     tests: [TESTS.batch],
     peer: "one thrown message retries the whole batch",
@@ -107,8 +108,29 @@ export const CLIENT: readonly Flaw[] = [
   {
     name: "a pause that is no number costs the release",
     file: delays,
-    find: "Number.isNaN(ms) ? retryDelayMs(attempt) : Math",
-    replace: "Math",
+    find: 'typeof ms !== "number" || Number.isNaN(ms) ? retryDelayMs(attempt) : Math.min(Math.max(ms, 0)',
+    replace: "Math.min(Math.max(Number(ms), 0)",
+    tests: [TESTS.mistakes],
+  },
+  {
+    name: "a pause that is missing costs the release",
+    file: delays,
+    find: 'typeof ms !== "number" || Number.isNaN(ms) ? retryDelayMs(attempt) : Math.min(Math.max(ms, 0)',
+    replace: "Number.isNaN(ms) ? retryDelayMs(attempt) : Math.min(Math.max(Number(ms), 0)",
+    tests: [TESTS.mistakes],
+  },
+  {
+    name: "a thrown error whose text cannot be made costs the whole batch",
+    file: errors,
+    find: 'return "an error whose text cannot be made";',
+    replace: "throw error;",
+    tests: [TESTS.mistakes],
+  },
+  {
+    name: "an error whose name cannot be read rejects the batch",
+    file: "ledger-service/client/lines.ts",
+    find: 'return "nameless";',
+    replace: "throw error;",
     tests: [TESTS.mistakes],
   },
   {
@@ -201,7 +223,7 @@ export const CLIENT: readonly Flaw[] = [
   },
   {
     name: "a refusal for the ledger's own bad setting makes finished work failed",
-    file: "ledger-service/client/errors.ts",
+    file: errors,
     find: 'const FINAL: readonly LedgerErrorCode[] = ["invalid_argument", "too_large"];',
     replace: "const FINAL = REFUSALS;",
     tests: [TESTS.lostReplies],

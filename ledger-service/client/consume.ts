@@ -18,6 +18,13 @@ export type ConsumeOptions = Pick<RunOptions, "leaseMs" | "maxAttempts" | "retry
  */
 const MAX_JOBS = 10;
 
+/**
+ * Deliveries from which on a message that finds its claim released by another is one too many, and is acknowledged.
+ * Who released the claim had a message, which was put off to the same time. Two messages for one job would otherwise
+ * both live as long as the job is tried. Should the other be lost, the ledger's watch brings a new one.
+ */
+const SURPLUS_FROM_DELIVERY = 3;
+
 const NamesJob = v.looseObject({ jobId: JobId });
 
 /**
@@ -85,8 +92,10 @@ function retryInSeconds(ran: Ran, deliveries: number): number | null {
     case "gave_up":
     case "unknown":
       return null;
-    case "in_progress":
     case "deferred":
+      return deliveries >= SURPLUS_FROM_DELIVERY ? null : messageDelayS(ran.retryAt - Date.now());
+    // The holder may be a dead predecessor, whose message this is.
+    case "in_progress":
     case "released":
     case "unsettled":
       return messageDelayS(ran.retryAt - Date.now());

@@ -7,8 +7,14 @@ import type { Tell } from "./lines.ts";
 
 export type HeldClaim = { jobId: string; token: string; leaseExpiresAt: number };
 /** A claim that is being kept. `signal` is aborted when it is lost, or its lease ran out and could not be renewed. */
-export type Lease = { readonly signal: AbortSignal; readonly expiresAt: number; stop(): void };
-type Kept = HeldClaim & { abort: AbortController; end: ReturnType<typeof setTimeout> | null };
+export type Lease = {
+  readonly signal: AbortSignal;
+  readonly expiresAt: number;
+  /** The holder's own settle is on its way: that a renewal finds the claim settled is no loss from now on. */
+  settling(): void;
+  stop(): void;
+};
+type Kept = HeldClaim & { abort: AbortController; end: ReturnType<typeof setTimeout> | null; settling: boolean };
 
 /** Milliseconds. The claims of a batch are lost within moments of one another; one line tells of all of them. */
 const GATHER_MS = 1_000;
@@ -33,7 +39,7 @@ export class LeaseKeeper {
 
   /** Keeps the claim until `stop` is called. `since`: a time by this clock, not after the lease began. */
   keep(claim: HeldClaim, since: number): Lease {
-    const kept: Kept = { ...claim, abort: new AbortController(), end: null };
+    const kept: Kept = { ...claim, abort: new AbortController(), end: null, settling: false };
     this.#kept.add(kept);
     this.#loseAtEnd(kept, since);
     this.#schedule(since + this.#leaseMs / 2 - Date.now());
@@ -41,6 +47,9 @@ export class LeaseKeeper {
       signal: kept.abort.signal,
       get expiresAt() {
         return kept.leaseExpiresAt;
+      },
+      settling: () => {
+        kept.settling = true;
       },
       stop: () => this.#drop(kept),
     };
@@ -82,8 +91,9 @@ export class LeaseKeeper {
         kept.leaseExpiresAt = answer.leaseExpiresAt;
         this.#loseAtEnd(kept, askedAt);
       } else if (answer?.outcome === "stale") {
-        // What its own holder has settled is not lost: the answer of that call is on its way.
-        if (answer.reason === "settled") this.#drop(kept);
+        // What its own holder has settled is not lost: the answer of that call is on its way. But a claim may also
+        // have been abandoned.
+        if (answer.reason === "settled" && kept.settling) this.#drop(kept);
         else this.#lose(kept, `the claim is ${answer.reason}`);
       } else {
         failed.push(kept.jobId);

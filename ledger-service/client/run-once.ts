@@ -91,7 +91,11 @@ export async function hold(
   /** Makes the call until it is answered, the ledger says that the caller is at fault, or there is no more time. */
   const settled = <T>(call: () => Promise<T>): Promise<T> => {
     const giveUpAt = Date.now() + SETTLE_WITHIN_MS;
-    return repeated(call, (error) => !isFinal(error) && !lease.signal.aborted && Date.now() < giveUpAt);
+    const settle = () => {
+      lease.settling();
+      return call();
+    };
+    return repeated(settle, (error) => !isFinal(error) && !lease.signal.aborted && Date.now() < giveUpAt);
   };
   const unsettled = (): RunOutcome => ({ outcome: "unsettled", attempt, fence, retryAt: lease.expiresAt });
   const release = async (error: unknown): Promise<RunOutcome> => {
@@ -123,6 +127,8 @@ export async function hold(
 
   const run = async (work: Work): Promise<RunOutcome> => {
     try {
+      // It waited for its turn: by now another may be at it.
+      if (lease.signal.aborted) return { outcome: "lost", attempt, fence };
       let result: Json;
       try {
         const payload = () => parseBody(event.body);

@@ -12,6 +12,42 @@ const json = "ledger-service/contract/json.ts";
 
 export const CLIENT: readonly Flaw[] = [
   {
+    name: "a job is worked on whose claim was lost before its turn",
+    file: runOnce,
+    find: "if (lease.signal.aborted) return",
+    replace: "if (lease.signal.aborted && attempt < 0) return",
+    tests: [TESTS.vanished],
+  },
+  {
+    name: "a second message for one job lives as long as the first",
+    file: consume,
+    find: "deliveries >= SURPLUS_FROM_DELIVERY ? null",
+    replace: "deliveries < 0 ? null",
+    tests: [TESTS.consume],
+    peer: "deliveries in vain, several for each attempt",
+  },
+  {
+    name: "a message that is early once is taken for one too many",
+    file: consume,
+    find: "const SURPLUS_FROM_DELIVERY = 3;",
+    replace: "const SURPLUS_FROM_DELIVERY = 2;",
+    tests: [TESTS.consume],
+  },
+  {
+    name: "the work of an abandoned claim is never told",
+    file: keeper,
+    find: 'answer.reason === "settled" && kept.settling',
+    replace: 'answer.reason === "settled"',
+    tests: [TESTS.lease],
+  },
+  {
+    name: "a claim that its own holder settles is lost to a renewal",
+    file: keeper,
+    find: "kept.settling = true;",
+    replace: "kept.settling = false;",
+    tests: [TESTS.lease],
+  },
+  {
     name: "one message that throws retries the whole batch",
     file: consume,
     find: "return { alone: false, run: () => settle(message, () => Promise.reject(error)) };",
@@ -30,8 +66,8 @@ export const CLIENT: readonly Flaw[] = [
   {
     name: "a message whose job another works on is acknowledged",
     file: consume,
-    find: '    case "unknown":\n      return null;\n    case "in_progress":',
-    replace: '    case "unknown":\n    case "in_progress":\n      return null;',
+    find: '    case "in_progress":\n',
+    replace: '    case "in_progress":\n      return null;\n',
     tests: [TESTS.consume],
     peer: "an in-flight duplicate is answered with success",
   },

@@ -66,6 +66,16 @@ describe("the message comes again shortly after the job can be claimed: an eight
   });
 
   test.each([
+    { attempts: 2, answer: 34 },
+    { attempts: 3, answer: "ack" },
+    { attempts: 100, answer: "ack" },
+  ])("deferred, at delivery $attempts: $answer, for the message of who released it comes", async (each) => {
+    const jobId = await arrived(`settling-surplus-${each.attempts}`);
+    await ledger.release({ jobId, token: await rival(jobId), retryAfterMs: 30_000 });
+    expect(await consumed([message(jobId, each.attempts)], fine)).toEqual({ [jobId]: each.answer });
+  });
+
+  test.each([
     { ms: 43_200_000, seconds: 43_200 },
     { ms: 1_001, seconds: 2 },
     { ms: 1, seconds: 1 },
@@ -159,9 +169,9 @@ describe("a job's messages, until they end", () => {
   test("a holder that dies after its work: the next delivery waits for the lease, then does the work again", async () => {
     const jobId = await arrived("settling-crashed");
     await rival(jobId, { leaseMs: 240_000 });
-    expect(await consumed([message(jobId, 2)], fine)).toEqual({ [jobId]: 244 });
+    expect(await consumed([message(jobId, 100)], fine)).toEqual({ [jobId]: 244 });
     await clockTo(240_000);
-    expect(await consumed([message(jobId, 3)], fine)).toEqual({ [jobId]: "ack" });
+    expect(await consumed([message(jobId, 101)], fine)).toEqual({ [jobId]: "ack" });
     expect(await steps(jobId)).toEqual(["claim 1", "claim 2", "complete 2"]);
   });
 });

@@ -1,6 +1,7 @@
 // The lease while the work runs: renewed at half its time, for as long as the work runs and no longer; and the signal
 // by which work learns that its claim is lost. The lease here is a minute, unless a test says otherwise.
 
+import { exports } from "cloudflare:workers";
 import { describe, expect, test } from "vitest";
 import { ClaimLostError, type LedgerBinding, runOnce } from "../../../ledger-service/client/index.ts";
 import {
@@ -21,6 +22,7 @@ import {
   type Watched,
 } from "./support.ts";
 
+const admin = exports.LedgerAdmin({});
 const leaseMs = 60_000;
 
 /** Starts work that runs until it is told what to do; answers once the claim is made. */
@@ -138,11 +140,13 @@ describe("renewal", () => {
       await answered.opened;
       return answer;
     };
-    const { ran, end } = await started(jobId, { ...binding, complete });
+    const { ran, signal, end } = await started(jobId, { ...binding, complete });
     end();
     await completed.opened;
     await clockTo(30_000);
-    expect(binding.count("renew")).toBe(1);
+    await until(() => binding.answered("renew") === 1);
+    await scheduler.wait(1);
+    expect(signal.aborted).toBe(false);
     answered.open();
     expect(await ran).toEqual({ outcome: "done", attempt: 1, fence: T0, result: "done" });
     await clockTo(600_000);
@@ -211,6 +215,18 @@ describe("a claim that another attempt has taken", () => {
     await rival(jobId);
     end();
     expect(await ran).toEqual({ outcome: "lost", attempt: 1, fence: T0 });
+  });
+
+  test("one that was abandoned: its work is told by the next renewal, and what it finishes counts", async () => {
+    const jobId = await arrived("leased-abandoned");
+    const binding = watched();
+    const { ran, signal, end } = await started(jobId, binding);
+    await admin.abandon({ namespace: "studio", jobId, consumer: "archive", actor: "on-call" });
+    await clockTo(30_000);
+    await until(() => signal.aborted);
+    expect(signal.reason).toBeInstanceOf(ClaimLostError);
+    end();
+    expect(await ran).toMatchObject({ outcome: "done", attempt: 1 });
   });
 
   test("its late renewal changes nothing of the other's lease, and is the last", async () => {

@@ -6,6 +6,7 @@ import { arrived, claimOf, consumed, ledger, message, settled, T0, useClock, wat
 
 useClock();
 
+const fine = async () => "fine";
 const fail = () => Promise.reject(new Error("no disk"));
 
 describe("a pause that cannot be reckoned is the default one", () => {
@@ -63,10 +64,9 @@ test.each(hostile)("a ledger's error %s costs the batch nothing but its own mess
     if (args.jobId === jobIds[0]) throw error;
     return await binding.claim(args);
   };
-  const work = async () => "fine";
   const consuming = consumed(
     jobIds.map((jobId) => message(jobId)),
-    work,
+    fine,
     { ...binding, claim },
   );
   expect(Object.values(await settled(consuming))).toEqual(["ack", 30]);

@@ -169,6 +169,20 @@ describe("a job whose earlier attempt vanished", () => {
   });
 });
 
+test("a job whose lease ran out while it waited for its turn is not worked on, and its message comes again", async () => {
+  const ids = await jobs("lost", 2);
+  await died(...ids);
+  const work = vi.fn<Work>(async () => await clockTo(Date.now() - T0 + 240_000));
+  const settlements = await consumed(
+    ids.map((id) => message(id)),
+    work,
+    watched({ renew: "unreached" }),
+  );
+  expect(work).toHaveBeenCalledTimes(1);
+  expect(Object.values(settlements)).toEqual(["ack", 30]);
+  for (const id of ids.slice(1)) expect(await steps(id)).toEqual(["claim 1", "claim 2"]);
+});
+
 const fourMinutes: Work = async () => {
   const minutes = Math.ceil((Date.now() - T0) / 60_000);
   await clockTo((minutes + 4) * 60_000);

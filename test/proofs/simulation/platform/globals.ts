@@ -22,7 +22,7 @@ function running(): World {
 
 /** The time that a process on this machine would read, in epoch milliseconds. */
 export function clock(machine: { skewMs: number } | undefined): number {
-  return EPOCH_MS + (world?.scheduler.now ?? 0) + (machine?.skewMs ?? 0);
+  return EPOCH_MS + Math.floor((world?.scheduler.now ?? 0) + (machine?.skewMs ?? 0));
 }
 
 class VirtualDate extends Date {
@@ -38,7 +38,7 @@ class VirtualDate extends Date {
 /** A timer of the code under test; it does not outlive its process. */
 function virtualTimeout(callback: () => void, ms = 0): { cancel: () => void } {
   const process = Process.current();
-  const cancel = running().scheduler.after(ms, () => {
+  const cancel = running().scheduler.after(Math.floor(ms), () => {
     if (process === undefined) callback();
     else if (process.alive) process.run(callback);
   });

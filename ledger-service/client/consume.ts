@@ -3,6 +3,7 @@
 
 import * as v from "valibot";
 import { JobId, type JobMessage, type LedgerBinding } from "../contract/index.ts";
+import { Calls } from "./calls.ts";
 import { deliveryDelayS, givenBackDelayS, messageDelayS } from "./delays.ts";
 import type { Work } from "./job.ts";
 import { LeaseKeeper } from "./lease-keeper.ts";
@@ -14,7 +15,8 @@ export type ConsumeOptions = Pick<RunOptions, "leaseMs" | "maxAttempts" | "retry
 
 /**
  * Jobs that one call takes. The platform allows about 32 service-binding calls in an invocation: 10 claims, 10
- * settles, the 7 renewals of a 4-minute lease in 15 minutes, who the binding is, and 4 for what must be repeated.
+ * settles, the 7 renewals of a 4-minute lease in 15 minutes, who the binding is, and 4 for what must be repeated
+ * (`Calls`).
  */
 const MAX_JOBS = 10;
 
@@ -40,8 +42,9 @@ export async function consume(
   options: ConsumeOptions = {},
 ): Promise<void> {
   const leaseMs = options.leaseMs ?? DEFAULT_CLIENT_LEASE_MS;
+  const calls = new Calls(ledger, leaseMs);
   const tell = teller(ledger);
-  const keeper = new LeaseKeeper(ledger, leaseMs, tell);
+  const keeper = new LeaseKeeper(calls.ledger, leaseMs, tell);
 
   /** Settles the message by what became of its job. Never throws: the others' messages would come to nothing. */
   const settle = async (message: Message<JobMessage>, running: () => Promise<Ran>): Promise<void> => {
@@ -53,10 +56,10 @@ export async function consume(
   };
   const take = async (message: Message<JobMessage>): Promise<Turn> => {
     try {
-      const held = await hold(ledger, keeper, { ...options, leaseMs, jobId: message.body.jobId });
-      return "run" in held
-        ? { alone: held.vanished > 0, run: () => settle(message, () => held.run(work)) }
-        : { alone: false, run: () => settle(message, async () => held) };
+      const held = await hold(calls, keeper, { ...options, leaseMs, jobId: message.body.jobId });
+      if (!("run" in held)) return { alone: false, run: () => settle(message, async () => held) };
+      const run = () => settle(message, () => held.run(work));
+      return held.vanished > 0 ? { alone: true, run, giveBack: held.giveBack } : { alone: false, run };
     } catch (error) {
       return { alone: false, run: () => settle(message, () => Promise.reject(error)) };
     }

@@ -12,6 +12,11 @@ export class ClaimLostError extends Error {
   override name = "ClaimLostError";
 }
 
+/** An invocation has no call left for what was to be done; its message is for another one. */
+export class CallsUsedUpError extends Error {
+  override name = "CallsUsedUpError";
+}
+
 /** Also by name, so that a class of that name from another copy of this package, or from Workflows, counts as well. */
 export function isNonRetryable(error: unknown): boolean {
   try {

@@ -10,12 +10,12 @@ import {
   type LedgerEvent,
   parseBody,
 } from "../contract/index.ts";
+import { Calls } from "./calls.ts";
 import { retryAfter, retryDelayMs } from "./delays.ts";
-import { errorText, isFinal, isNonRetryable, isRefusal, NonRetryableError } from "./errors.ts";
+import { CallsUsedUpError, errorText, isFinal, isNonRetryable, isRefusal, NonRetryableError } from "./errors.ts";
 import type { RunOutcome, Work } from "./job.ts";
 import { LeaseKeeper } from "./lease-keeper.ts";
 import { teller } from "./lines.ts";
-import { repeated } from "./repeat.ts";
 
 export type RunOptions = {
   jobId: string;
@@ -38,7 +38,7 @@ export type RunOptions = {
 };
 
 export const DEFAULT_CLIENT_LEASE_MS = 4 * 60_000;
-/** Calls before a claim that is not answered is given up: little is lost, for the message comes again. */
+/** Calls in a row, of all that are claimed together, before a claim that is not answered is given up: little is lost, for the message comes again. */
 const CLAIM_TRIES = 4;
 /**
  * Milliseconds for which a settle is repeated while the lease lives: ten minutes of work must not be done again for a
@@ -54,9 +54,10 @@ const SETTLE_WITHIN_MS = 4 * 60_000;
  */
 export async function runOnce(ledger: LedgerBinding, options: RunOptions, work: Work): Promise<RunOutcome> {
   const leaseMs = options.leaseMs ?? DEFAULT_CLIENT_LEASE_MS;
-  const keeper = new LeaseKeeper(ledger, leaseMs, teller(ledger));
+  const calls = new Calls(ledger, leaseMs);
+  const keeper = new LeaseKeeper(calls.ledger, leaseMs, teller(ledger));
   try {
-    const held = await hold(ledger, keeper, { ...options, leaseMs });
+    const held = await hold(calls, keeper, { ...options, leaseMs });
     return "run" in held ? await held.run(work) : held;
   } finally {
     await keeper.close();
@@ -66,23 +67,42 @@ export async function runOnce(ledger: LedgerBinding, options: RunOptions, work: 
 /**
  * A claim of which this client is the holder; its lease is kept until `run` ends. `vanished`: as the claim tells it.
  */
-export type Held = { vanished: number; run: (work: Work) => Promise<RunOutcome> };
+export type Held = {
+  vanished: number;
+  run: (work: Work) => Promise<RunOutcome>;
+  /** Releases the claim without work, to be claimed again at once. Never throws. */
+  giveBack: () => Promise<void>;
+};
 
-/** Claims the job; answers why not where there is no claim to be had. The keeper may be shared with other jobs. */
+/** Claims the job; answers why not where there is no claim to be had. Calls and keeper may be shared with other jobs. */
 export async function hold(
-  ledger: LedgerBinding,
+  calls: Calls,
   keeper: LeaseKeeper,
   { retryAfterMs = retryDelayMs, maxAttempts = DEFAULT_MAX_ATTEMPTS, ...claim }: RunOptions & { leaseMs: number },
 ): Promise<Held | Exclude<ClaimOutcome, { outcome: "claimed" }>> {
   const { jobId } = claim;
   const token = crypto.randomUUID();
   const askedAt = Date.now();
-  const claimed = await repeated(
-    () => ledger.claim({ ...claim, maxAttempts, token }),
-    (error, tries) => tries < CLAIM_TRIES && !isRefusal(error),
-    claim.waitMs,
-  );
-  if (claimed.outcome !== "claimed") return claimed;
+  const { ledger } = calls;
+  const reserve = calls.reserve();
+  const ask = async () => {
+    reserve.take();
+    try {
+      return await ledger.claim({ ...claim, maxAttempts, token });
+    } catch (error) {
+      reserve.free();
+      throw error;
+    }
+  };
+  const asked = calls.claims.repeated(ask, { goesOn: asksAgain, atOnce: true, waitMs: claim.waitMs });
+  const claimed = await asked.catch((error: unknown) => {
+    reserve.free();
+    throw error;
+  });
+  if (claimed.outcome !== "claimed") {
+    reserve.free();
+    return claimed;
+  }
 
   const { attempt, fence, event, leaseExpiresAt, vanished = 0, waitedMs = 0 } = claimed;
   // The grant came after the call had waited, and no lease begins before its grant.
@@ -91,18 +111,22 @@ export async function hold(
   /** Makes the call until it is answered, the ledger says that the caller is at fault, or there is no more time. */
   const settled = <T>(call: () => Promise<T>): Promise<T> => {
     const giveUpAt = Date.now() + SETTLE_WITHIN_MS;
+    reserve.endsBy(giveUpAt);
     const settle = () => {
       lease.settling();
       return call();
     };
-    return repeated(settle, (error) => !isFinal(error) && !lease.signal.aborted && Date.now() < giveUpAt);
+    // The first try is reserved; those after it must leave the others theirs.
+    const goesOn = (error: unknown, tries: number) =>
+      !isFinal(error) && !lease.signal.aborted && Date.now() < giveUpAt && (tries === 0 || calls.spare() >= 0);
+    return calls.settles.repeated(settle, { goesOn });
   };
   const unsettled = (): RunOutcome => ({ outcome: "unsettled", attempt, fence, retryAt: lease.expiresAt });
-  const release = async (error: unknown): Promise<RunOutcome> => {
+  const release = async (error: unknown, afterMs = retryAfter(attempt, retryAfterMs)): Promise<RunOutcome> => {
     const text = errorText(error);
     const permanent = isNonRetryable(error);
     try {
-      const args = { jobId, token, error: text, permanent, retryAfterMs: retryAfter(attempt, retryAfterMs) };
+      const args = { jobId, token, error: text, permanent, retryAfterMs: afterMs };
       const released = await settled(() => ledger.release(args));
       if (released.outcome === "stale") return { outcome: "lost", attempt, fence };
       return released.status === "failed"
@@ -139,9 +163,18 @@ export async function hold(
       return await complete(result);
     } finally {
       lease.stop();
+      reserve.free();
     }
   };
-  return { vanished, run };
+  const giveBack = async (): Promise<void> => {
+    try {
+      if (!lease.signal.aborted) await release(new Error("not begun, for lack of time"), 0);
+    } finally {
+      lease.stop();
+      reserve.free();
+    }
+  };
+  return { vanished, run, giveBack };
 }
 
 /** The result as the ledger will give it back. What cannot be kept would be no better after another run of the work. */
@@ -149,4 +182,8 @@ function kept(result: Json | void): Json {
   const json = jsonTextOf(result ?? null);
   if ("problem" in json) throw new NonRetryableError(`the work's ${json.path} ${json.problem}`);
   return JSON.parse(json.text);
+}
+
+function asksAgain(error: unknown, tries: number, failures: number): boolean {
+  return Math.max(tries, failures) < CLAIM_TRIES && !isRefusal(error) && !(error instanceof CallsUsedUpError);
 }

@@ -3,8 +3,11 @@
 
 import { paused } from "./repeat.ts";
 
-/** What the claim of a message has shown. `alone`: its job is to run beside no other. `run` never throws. */
-export type Turn = { alone: boolean; run: () => Promise<void> };
+/**
+ * What the claim of a message has shown. `alone`: its job is to run beside no other; `giveBack` gives back what was
+ * claimed for it. Neither `run` nor `giveBack` throws.
+ */
+export type Turn = { run: () => Promise<void> } & ({ alone: false } | { alone: true; giveBack: () => Promise<void> });
 
 /** Milliseconds. A claim that is slow to be answered holds back the others for no longer. */
 const PATIENCE_MS = 1_000;
@@ -15,8 +18,9 @@ const PATIENCE_MS = 1_000;
 const BEGIN_WITHIN_MS = 5 * 60_000;
 
 /**
- * Takes and runs every message; answers those for which no time was left. New messages are taken all at once. Those
- * that came before are taken one after another: while a job runs alone, the rest are not yet claimed and lose no
+ * Takes and runs every message; answers those for which no time was left. New messages are taken all at once, and
+ * whoever of them is to run alone has its claim already: it runs if there is time left, or is given back. Those that
+ * came before are taken one after another: while a job runs alone, the rest are not yet claimed and lose no
  * attempt with it.
  */
 export async function inTurns<M extends { attempts: number }>(
@@ -25,30 +29,36 @@ export async function inTurns<M extends { attempts: number }>(
 ): Promise<M[]> {
   const begunAt = Date.now();
   const beside: Promise<void>[] = [];
-  const waiting: Turn[] = [];
+  const waiting: { message: M; turn: Turn & { alone: true } }[] = [];
   const left: M[] = [];
+  const isLate = () => Date.now() - begunAt > BEGIN_WITHIN_MS;
 
   /** Resolves when it is known whether the message must wait. */
   const begin = (message: M): Promise<void> => {
     const known = (async () => {
       const turn = await take(message);
-      if (turn.alone) waiting.push(turn);
+      if (turn.alone) waiting.push({ message, turn });
       else beside.push(turn.run());
     })();
     beside.push(known);
     return known;
   };
   const runWaiting = async (): Promise<void> => {
-    for (let turn = waiting.shift(); turn !== undefined; turn = waiting.shift()) {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
       await allSettled(beside);
-      await turn.run();
+      if (isLate()) {
+        left.push(next.message);
+        await next.turn.giveBack();
+      } else {
+        await next.turn.run();
+      }
     }
   };
 
   for (const message of messages) if (message.attempts === 1) void begin(message);
   for (const message of messages) {
     if (message.attempts === 1) continue;
-    if (Date.now() - begunAt > BEGIN_WITHIN_MS) {
+    if (isLate()) {
       left.push(message);
       continue;
     }

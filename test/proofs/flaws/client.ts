@@ -8,7 +8,11 @@ const errors = "ledger-service/client/errors.ts";
 const runOnce = "ledger-service/client/run-once.ts";
 const keeper = "ledger-service/client/lease-keeper.ts";
 const turns = "ledger-service/client/turns.ts";
+const repeat = "ledger-service/client/repeat.ts";
+const calls = "ledger-service/client/calls.ts";
 const json = "ledger-service/contract/json.ts";
+
+const callTests = "test/unit/client/calls.test.ts";
 
 export const CLIENT: readonly Flaw[] = [
   {
@@ -46,6 +50,48 @@ export const CLIENT: readonly Flaw[] = [
     find: "kept.settling = true;",
     replace: "kept.settling = false;",
     tests: [TESTS.lease],
+  },
+  {
+    name: "each job repeats its calls by itself: an outage of a second uses up the calls of all",
+    file: repeat,
+    find: "    await before;\n",
+    replace: "    void before;\n",
+    tests: [callTests],
+  },
+  {
+    name: "a job is claimed though no call is left to settle it",
+    file: calls,
+    find: "if (this.spare() >= 1) return;",
+    replace: "if (this.spare() >= -100) return;",
+    tests: [callTests],
+  },
+  {
+    name: "no call is kept for the renewals still to come",
+    file: calls,
+    find: " - Math.min(renewals, MAX_RENEWALS);",
+    replace: " - 0 * Math.min(renewals, MAX_RENEWALS);",
+    tests: [callTests],
+  },
+  {
+    name: "the last calls are used up as fast as the first",
+    file: repeat,
+    find: "Math.max(grown, stretched)",
+    replace: "Math.max(grown, 0 * stretched)",
+    tests: [callTests],
+  },
+  {
+    name: "one settle that hangs holds back all the others",
+    file: repeat,
+    find: "const PATIENCE_MS = 1_000;",
+    replace: "const PATIENCE_MS = 100_000;",
+    tests: [callTests],
+  },
+  {
+    name: "claims are asked for as long as settles are repeated",
+    file: runOnce,
+    find: "Math.max(tries, failures) < CLAIM_TRIES",
+    replace: "Math.max(tries, failures) < 100",
+    tests: [callTests],
   },
   {
     name: "one message that throws retries the whole batch",
@@ -121,7 +167,7 @@ export const CLIENT: readonly Flaw[] = [
   },
   {
     name: "an overloaded ledger is called again",
-    file: "ledger-service/client/repeat.ts",
+    file: repeat,
     find: "isOverloaded(error) || !goesOn",
     replace: "!goesOn",
     tests: [TESTS.lostReplies],
@@ -239,8 +285,8 @@ export const CLIENT: readonly Flaw[] = [
   {
     name: "every claim of a batch is renewed by a call of its own",
     file: consume,
-    find: "await hold(ledger, keeper, {",
-    replace: "await hold(ledger, new LeaseKeeper(ledger, leaseMs, tell), {",
+    find: "await hold(calls, keeper, {",
+    replace: "await hold(calls, new LeaseKeeper(ledger, leaseMs, tell), {",
     tests: [TESTS.batch],
   },
   {
@@ -340,8 +386,8 @@ export const CLIENT: readonly Flaw[] = [
   {
     name: "a job whose earlier attempt vanished runs beside the others",
     file: consume,
-    find: "alone: held.vanished > 0",
-    replace: "alone: false",
+    find: "held.vanished > 0 ?",
+    replace: "held.vanished < 0 ?",
     tests: [TESTS.vanished],
     peer: "a batch in which one kills its process takes the others with it",
   },
@@ -355,8 +401,15 @@ export const CLIENT: readonly Flaw[] = [
   {
     name: "a job that is to run alone does not wait for the others to end",
     file: turns,
-    find: "      await allSettled(beside);\n      await turn.run();",
-    replace: "      await turn.run();",
+    find: "      await allSettled(beside);\n      if (isLate()) {",
+    replace: "      if (isLate()) {",
+    tests: [TESTS.vanished],
+  },
+  {
+    name: "a job that has waited for its turn is begun however little time is left",
+    file: turns,
+    find: "      await allSettled(beside);\n      if (isLate()) {",
+    replace: "      await allSettled(beside);\n      if (begunAt < 0) {",
     tests: [TESTS.vanished],
   },
   {

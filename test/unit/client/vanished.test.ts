@@ -205,6 +205,31 @@ describe("time", () => {
     expect(told.map((text): unknown => JSON.parse(text))).toMatchObject([{ outcome: "given_back", count: 2 }]);
   });
 
+  test("that runs out for new messages: their claims are released, to be had again at once", async () => {
+    const ids = await jobs("late-new", 10);
+    await died(...ids);
+    const binding = watched();
+    const settlements = await consumed(
+      ids.map((id) => message(id)),
+      fourMinutes,
+      binding,
+    );
+    const late = ids.slice(2);
+    expect(Object.values(settlements)).toEqual(["ack", "ack", ...late.map(() => 10)]);
+    for (const id of late) expect(await claimOf(id)).toMatchObject({ status: "released", retryAt: Date.now() });
+    expect(binding.calls.length).toBeLessThanOrEqual(32);
+  });
+
+  test("that runs out while others run: a job that waits for them is given back", async () => {
+    const [one, plain] = await jobs("late-beside", 2);
+    if (one === undefined || plain === undefined) throw new Error("two jobs");
+    await died(one);
+    const work = vi.fn<Work>(async () => await clockTo(Date.now() - T0 + 12 * 60_000));
+    const settlements = await consumed([message(one), message(plain)], work, watched());
+    expect(settlements).toEqual({ [one]: 10, [plain]: "ack" });
+    expect(work).toHaveBeenCalledTimes(1);
+  });
+
   test("of a claim that is not answered: the others are taken after a second", async () => {
     const ids = await jobs("hanging", 3);
     const binding = watched();

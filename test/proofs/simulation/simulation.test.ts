@@ -50,6 +50,7 @@ test.each([
   ["a message too many", { deliveries: 151 }, ["151 deliveries for 100 attempts"]],
   ["a job that is not completed", { completed: 19 }, ["19 of 20 jobs completed"]],
   ["a claim that failed", { failed: 1 }, ["1 claims failed"]],
+  ["an alert", { alerts: 1 }, ["1 alerts"]],
   ["a promise that is broken", { violations: ["forgotten"] }, ["forgotten"]],
 ])("what an outage with %s misses", (_, figures, missed) => {
   expect(misses({ hours: 6, jobs: 20 }, { ...GOOD, ...figures })).toEqual(missed);

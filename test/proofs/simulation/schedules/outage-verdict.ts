@@ -22,12 +22,14 @@ const MOST_DELIVERIES_PER_ATTEMPT = 1.5;
 
 /** What was asked for and is missed. That nobody was called need not be judged: the scenario has no operator. */
 export function misses({ jobs }: OutageOptions, figures: OutageFigures): string[] {
-  const { violations, completed, failed, deliveries, attempts } = figures;
+  const { violations, completed, failed, deliveries, attempts, alerts } = figures;
   const isDear = deliveries > MOST_DELIVERIES_PER_ATTEMPT * attempts;
   return [
     ...violations,
     ...(completed === jobs ? [] : [`${completed} of ${jobs} jobs completed`]),
     ...(failed === 0 ? [] : [`${failed} claims failed`]),
+    // The queue's own messages keep every job going: an alert says of none that it has stopped.
+    ...(alerts === 0 ? [] : [`${alerts} alerts`]),
     ...(isDear ? [`${deliveries} deliveries for ${attempts} attempts`] : []),
   ];
 }

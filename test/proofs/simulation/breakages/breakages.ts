@@ -94,6 +94,12 @@ export const BREAKAGES: readonly Breakage[] = [
     replace: "if (event.differs || isLesser || unfinished(record).length === 0)",
   },
   {
+    name: "what was polled takes a signed body's place",
+    file: "ledger-service/src/job/events.ts",
+    find: "if (!event.differs || isLesser || unfinished",
+    replace: "if (!event.differs || unfinished",
+  },
+  {
     name: "abandoning ends no waiting",
     file: "ledger-service/src/job/record.ts",
     find: ` || claim.status === "abandoned"`,
@@ -120,8 +126,11 @@ export const BREAKAGES: readonly Breakage[] = [
   {
     name: "the client takes an uncertain complete for a failure",
     file: "ledger-service/client/run-once.ts",
-    find: "return isFinal(error) ? await release(new NonRetryableError(errorText(error))) : unsettled();",
-    replace: "return await release(new NonRetryableError(errorText(error)));",
+    find: "const completed = await settled(() => ledger.complete({ jobId, token, result }));",
+    replace: `const completed = await ledger.complete({ jobId, token, result }).catch(async (error: unknown) => {
+        await settled(() => ledger.release({ jobId, token, error: errorText(error), permanent: true }));
+        throw error;
+      });`,
   },
   {
     name: "the reconciler ignores that an event has not arrived",

@@ -1,5 +1,6 @@
 // The newest body of each event, by the order in which claims bring them to an object: what the next claim must be given. A
-// redelivery may bring another body under the same type; it counts while somebody still has to work with it.
+// redelivery may bring another body under the same type; it counts while somebody still has to work with it. What was polled
+// takes no signed body's place.
 
 import type { JobObject } from "../platform/objects.ts";
 import { openConsumers, stored } from "./stored.ts";
@@ -7,7 +8,7 @@ import { openConsumers, stored } from "./stored.ts";
 /** Types that a job keeps; what comes beyond them is known to be dropped. */
 const MOST_TYPES = 4;
 
-type Brought = { type: string; body: string };
+type Brought = { type: string; body: string; source: string };
 
 export class Bodies {
   /** By object and type. */
@@ -19,9 +20,11 @@ export class Bodies {
   arriving(object: JobObject, args: readonly unknown[]): () => void {
     const [, event] = args;
     if (!isBrought(event)) return () => {};
-    const { type, body } = event;
+    const { type, body, source } = event;
     const job = stored(object);
-    const counts = job.events.has(type) ? openConsumers(job).length > 0 : job.events.size < MOST_TYPES;
+    const kept = job.events.get(type);
+    const isLesser = source === "poll" && kept === "webhook";
+    const counts = kept === undefined ? job.events.size < MOST_TYPES : !isLesser && openConsumers(job).length > 0;
     return () => {
       if (!counts) return;
       const newest = this.#newest.get(object.name) ?? new Map<string, string>();
@@ -29,7 +32,7 @@ export class Bodies {
     };
   }
 
-  isNewest(object: JobObject, { type, body }: Brought): boolean {
+  isNewest(object: JobObject, { type, body }: Pick<Brought, "type" | "body">): boolean {
     return this.#newest.get(object.name)?.get(type) === body;
   }
 
@@ -48,5 +51,5 @@ export class Bodies {
 }
 
 function isBrought(value: unknown): value is Brought {
-  return typeof value === "object" && value !== null && "type" in value && "body" in value;
+  return typeof value === "object" && value !== null && "type" in value && "body" in value && "source" in value;
 }

@@ -13,7 +13,7 @@ const StoredClaim = v.object({
   dispatchedTo: v.array(v.string()),
   error: v.optional(v.nullable(v.string())),
 });
-const StoredEvent = v.object({ body: v.instance(Uint8Array) });
+const StoredEvent = v.object({ source: v.string() });
 const StoredWatch = v.object({
   expectations: v.array(v.object({ by: v.string(), round: v.number(), dueAt: v.number(), cancelledBy: v.unknown() })),
   calls: v.array(v.object({ reason: v.string(), consumer: v.string(), round: v.number() })),
@@ -23,7 +23,7 @@ const NO_WATCH: v.InferOutput<typeof StoredWatch> = { expectations: [], calls: [
 
 export type StoredClaim = v.InferOutput<typeof StoredClaim>;
 export type StoredJob = {
-  /** Bodies by event type. */
+  /** Where the body came from that is kept, by event type. */
   events: Map<string, string>;
   claims: Map<string, StoredClaim>;
   /** Deadlines of an event that has not come; `isTold`: it was alerted for that one. */
@@ -39,7 +39,7 @@ export function stored(object: JobObject): StoredJob {
   for (const [key, value] of object.storage.entries()) {
     const colon = key.indexOf(":");
     const [kind, name] = colon < 0 ? [key, ""] : [key.slice(0, colon), key.slice(colon + 1)];
-    if (kind === "event") events.set(name, new TextDecoder().decode(v.parse(StoredEvent, value).body));
+    if (kind === "event") events.set(name, v.parse(StoredEvent, value).source);
     else if (kind === "claim") claims.set(name, v.parse(StoredClaim, value));
     else if (kind === "watch") watch = v.parse(StoredWatch, value);
     else throw new Error(`${object.name}: nobody knows what the row ${key} is`);

@@ -56,6 +56,12 @@ export class Sume {
     this.#editions.set(nameOf(job), this.#edition(job) + 1);
   }
 
+  /** What the API tells of the job, which must have ended. */
+  ended(job: JobKey, event: string): { type: string; body: string; source: "poll" } {
+    const status = event.replace(/^job\./, "");
+    return { type: event, body: this.#tell({ ...job, status, event }), source: "poll" };
+  }
+
   /** Whether that was ever said of the job; `name`: its object's. */
   hasSaid(name: string, { type, body }: { type: string; body: string }): boolean {
     return this.#said.get(`${name} ${type}`)?.has(body) ?? false;
@@ -117,7 +123,11 @@ export class Sume {
       void this.deliver(job, job.event);
       return response(202, "{}");
     }
-    return response(200, this.#say(job, `job.${job.status}`, statusBody(job, this.#edition(job))));
+    return response(200, this.#tell(job));
+  }
+
+  #tell(job: SumeJob): string {
+    return this.#say(job, `job.${job.status}`, statusBody(job, this.#edition(job)));
   }
 
   #edition(job: JobKey): number {

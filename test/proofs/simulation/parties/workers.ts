@@ -27,6 +27,7 @@ const CONSUMER_QUEUE: QueueSettings = { maxBatch: 10, batchWithinMs: 0, maxRetri
 const ALERTS_QUEUE: QueueSettings = { ...CONSUMER_QUEUE, maxBatch: 5, maxRetries: 3 };
 
 export type Work = (job: production.Job, key: string) => Promise<object>;
+type Binding = Record<string, (...args: unknown[]) => Promise<unknown>>;
 export type Namespace = {
   name: string;
   consumers: readonly string[];
@@ -44,7 +45,7 @@ export class Workers {
   readonly #machine: () => Machine;
   /** What every consumer does for a job. It may throw. */
   readonly work: Work;
-  readonly #intakes: Record<string, object> = {};
+  readonly #intakes: Record<string, Binding> = {};
 
   constructor(world: World, objects: Objects, options: { machine: () => Machine; work: Work }) {
     this.#world = world;
@@ -54,11 +55,16 @@ export class Workers {
   }
 
   /** A binding to an entrypoint of the ledger service: `Ledger` with props, `LedgerAdmin` without. */
-  ledger(props?: { namespace: string; consumer: string }): Record<string, (...args: unknown[]) => Promise<unknown>> {
+  ledger(props?: { namespace: string; consumer: string }): Binding {
     const ctx = { props, exports: { JobLedger: this.#objects } };
     const [Entrypoint, methods] =
       props === undefined ? [production.LedgerAdmin, ADMIN_METHODS] : [production.Ledger, LEDGER_METHODS];
     return this.#entrypoint(methods, "ledger-service", () => new Entrypoint(ctx, {}));
+  }
+
+  /** A binding to the receiver of an open namespace, for Workers that have its events by other means. */
+  intake(namespace: string): Binding {
+    return this.#intakes[intakeName(namespace)] ?? {};
   }
 
   /** A namespace's receiver with a queue and a consumer for each name. */
@@ -82,7 +88,7 @@ export class Workers {
       });
       env[`DISPATCH_${consumer.toUpperCase().replaceAll("-", "_")}`] = queue.binding;
     }
-    this.#intakes[`INTAKE_${namespace.toUpperCase()}`] = this.#entrypoint(
+    this.#intakes[intakeName(namespace)] = this.#entrypoint(
       INTAKE_METHODS,
       `${namespace}/intake`,
       () => new production.Intake({ waitUntil: () => {} }, env),
@@ -134,6 +140,10 @@ export class Workers {
 /** Work whose whole effect is one conditional write. */
 export function writing(effects: Effects): Work {
   return async (job, key) => ({ written: await effects.write(key, job) });
+}
+
+function intakeName(namespace: string): string {
+  return `INTAKE_${namespace.toUpperCase()}`;
 }
 
 function jobIdOf(body: unknown): string {

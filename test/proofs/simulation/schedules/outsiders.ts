@@ -52,6 +52,12 @@ export async function abandon(simulation: Simulation, args: JobKey & { consumer:
   if (outcomeOf(answer) === "abandoned") simulation.world.disturbed();
 }
 
+/** A Worker that has asked Sume by itself. */
+export async function ingest(simulation: Simulation, job: JobKey, eventType: string): Promise<void> {
+  const event = simulation.sume.ended(job, eventType);
+  await asked(simulation, () => simulation.workers.intake(job.namespace).ingest?.({ ...job, event }));
+}
+
 /** Once a day abandons a consumer that was removed, wherever a job waits for it: `reopen` and late events make it wait again. */
 export function abandonDaily(simulation: Simulation, args: JobKey & { consumer: string }): void {
   for (let day = 1; day <= WATCHFUL_DAYS; day++) {

@@ -10,6 +10,7 @@ import {
   cancelExpectation,
   claimWithOneToken,
   expectEvent,
+  ingest,
   reopen,
   runDirectly,
 } from "./outsiders.ts";
@@ -79,6 +80,9 @@ function scriptJob(random: Random, index: number, { name: namespace, consumers, 
       sume.renewMedia(job);
       void sume.deliver(job, EVENT);
     });
+  }
+  if (random.chance(0.15)) {
+    plan(endsAt + random.between(0, HOUR_MS), (simulation) => void ingest(simulation, job, EVENT));
   }
   // Perhaps after the job was forgotten.
   if (random.chance(0.15)) plan(endsAt + random.between(DAY_MS / 2, 35 * DAY_MS), deliver(EVENT));
